@@ -1,0 +1,111 @@
+"""What a translation model is to the rooms above: an encoder, and a decoder that can take steps.
+
+Shapes: B sentences, M source tokens, N target tokens, K hypotheses a sentence, H heads,
+D model width, V vocabulary.
+"""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """A batch of source sentences after the encoder: what the decoder's cross-attention reads."""
+
+    annotations: Float[Tensor, "B M D"]
+    allowed: Bool[Tensor, "B M"]
+    """True where a real token stands, False on padding."""
+
+
+@dataclass(frozen=True)
+class AttentionMaps:
+    """Attention weights of a teacher-forced pass, layer by layer; rows sum to 1 over the last axis.
+
+    ``encoder`` [B H M M] and ``decoder`` [B H N N] are self-attention, ``cross`` [B H N M] is the
+    decoder's look at the source. Row n is the step whose *input* is target token n.
+    """
+
+    cross: list[Float[Tensor, "B H N M"]]
+    encoder: list[Float[Tensor, "B H M M"]] = field(default_factory=list)
+    decoder: list[Float[Tensor, "B H N N"]] = field(default_factory=list)
+
+
+StateT = TypeVar("StateT")
+"""A decoder's state between two steps: known to the model that made it, opaque to everyone else."""
+
+
+class TranslationModel(nn.Module, ABC, Generic[StateT]):
+    """An encoder-decoder with a vocabulary projection on top.
+
+    The decoder can run two ways with the same result: over a whole target at once (``forward``,
+    teacher-forced, for training) and token by token (``start``, ``step``, ``select``, for search).
+    The K hypotheses of a sentence are K queries against one memory: nothing of the source side is
+    ever copied per hypothesis.
+    """
+
+    config: Any
+    """The dataclass the model was built from; with ``vocab_size`` it rebuilds the model."""
+    vocab_size: int
+    output: nn.Linear
+    """Projection from decoder features to the vocabulary, weight [V D]."""
+
+    @abstractmethod
+    def encode(self, source: Int[Tensor, "B M"], allowed: Bool[Tensor, "B M"]) -> Encoded:
+        """Annotate the source tokens; ``allowed`` is True on real tokens."""
+
+    @abstractmethod
+    def features(
+        self,
+        source: Int[Tensor, "B M"],
+        allowed: Bool[Tensor, "B M"],
+        target: Int[Tensor, "B N"],
+    ) -> Float[Tensor, "B N D"]:
+        """Decoder outputs before the vocabulary projection, given the whole target (from BOS)."""
+
+    def forward(
+        self,
+        source: Int[Tensor, "B M"],
+        allowed: Bool[Tensor, "B M"],
+        target: Int[Tensor, "B N"],
+    ) -> Float[Tensor, "B N V"]:
+        """Logits of the token after each target token, teacher-forced."""
+        logits: Tensor = self.output(self.features(source, allowed, target))
+        return logits
+
+    @abstractmethod
+    def start(self, encoded: Encoded, hypotheses: int = 1) -> StateT:
+        """State before the first step, with ``hypotheses`` equal rows for each sentence."""
+
+    @abstractmethod
+    def step(
+        self, tokens: Int[Tensor, "B K"], state: StateT
+    ) -> tuple[Float[Tensor, "B K V"], StateT]:
+        """Feed each hypothesis its last token; logits of the next one, and the state after it."""
+
+    @abstractmethod
+    def select(
+        self,
+        state: StateT,
+        rows: Int[Tensor, "b k"],
+        sentences: Int[Tensor, " b"] | None = None,
+    ) -> StateT:
+        """Rearrange a state.
+
+        ``rows[i, j]`` is the flat index (sentence * K + hypothesis) of the old hypothesis that the
+        new hypothesis j of sentence i continues; the number of hypotheses may change.
+        ``sentences`` are the old indices of the sentences that are kept; None keeps all in place,
+        and then the source side is not touched at all.
+        """
+
+    @abstractmethod
+    def attention_maps(
+        self,
+        source: Int[Tensor, "B M"],
+        allowed: Bool[Tensor, "B M"],
+        target: Int[Tensor, "B N"],
+    ) -> AttentionMaps:
+        """Every attention distribution of the teacher-forced pass (no dropout, no gradient)."""
