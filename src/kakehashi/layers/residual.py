@@ -1,0 +1,40 @@
+"""The residual connection around a sublayer, with its normalisation before or after."""
+
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from kakehashi.attention.dropout import Dropout
+
+EPSILON = 1e-6
+
+
+def make_norm(kind: str, d_model: int, bias: bool) -> nn.Module:
+    """Layer normalisation ("layer") or root-mean-square normalisation ("rms")."""
+    if kind == "rms":
+        return nn.RMSNorm(d_model, eps=EPSILON)
+    return nn.LayerNorm(d_model, eps=EPSILON, bias=bias)
+
+
+class Residual(nn.Module):
+    """Pre-norm ``x + drop(f(norm(x)))`` or post-norm ``norm(x + drop(f(x)))``.
+
+    Use: ``y = f(residual.before(x)); x = residual.after(x, y)``.
+    """
+
+    def __init__(self, norm: nn.Module, position: str, dropout: float) -> None:
+        super().__init__()
+        self.norm = norm
+        self.pre = position == "pre"
+        self.dropout = Dropout(dropout)
+
+    def before(self, x: Float[Tensor, "*B D"]) -> Float[Tensor, "*B D"]:
+        """What the sublayer reads."""
+        if not self.pre:
+            return x
+        normed: Tensor = self.norm(x)
+        return normed
+
+    def after(self, x: Float[Tensor, "*B D"], y: Float[Tensor, "*B D"]) -> Float[Tensor, "*B D"]:
+        """The stream after the sublayer's result ``y`` is added."""
+        added = x + self.dropout(y)
+        return added if self.pre else self.norm(added)

@@ -1,0 +1,189 @@
+"""RNNsearch (Bahdanau, Cho and Bengio, 2015): translation that learns to align.
+
+Equation numbers are the paper's. Shapes: B sentences, M source tokens, N target tokens,
+K hypotheses, n hidden units, A = 2n width of an annotation.
+"""
+
+import math
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+from torch.nn import functional as F
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+
+from kakehashi.attention import Attention, Memory, padding_mask
+from kakehashi.attention.dropout import Dropout
+from kakehashi.layers.recurrent import GRUCell, maxout
+from kakehashi.models.config import RNNConfig
+from kakehashi.models.interface import AttentionMaps, Encoded, TranslationModel
+
+
+@dataclass(frozen=True)
+class RNNState:
+    """Between two steps: the source's annotations with projected keys, and each s_i."""
+
+    memory: Memory
+    """Rows are sentences."""
+    hidden: Float[Tensor, "B K n"]
+
+
+class RNNSearch(TranslationModel[RNNState]):
+    """Bidirectional GRU encoder, and a GRU decoder that attends to it at every step.
+
+    The decoder's attention is cross-attention with one query, the previous state s_{i-1}; the
+    annotations themselves are the values (W^V and W^O are identities), and their keys U_a h_j are
+    projected once a source.
+    """
+
+    def __init__(self, config: RNNConfig, vocab_size: int) -> None:
+        super().__init__()
+        self.config = config
+        self.vocab_size = vocab_size
+        n, m, annotation = config.d_hidden, config.d_embedding, 2 * config.d_hidden
+        self.source_table = nn.Embedding(vocab_size, m)
+        self.target_table = self.source_table
+        if not config.tie_embeddings:
+            self.target_table = nn.Embedding(vocab_size, m)
+        self.encoder = nn.GRU(m, n, batch_first=True, bidirectional=True)
+        self.initial = nn.Linear(n, n)
+        self.attention = Attention(
+            n,
+            annotation,
+            n_heads=1,
+            d_k=config.d_attention,
+            d_v=None,
+            d_out=None,
+            score=config.score.name,
+        )
+        self.word_gates = nn.Linear(m, 3 * n)
+        self.context_gates = nn.Linear(annotation, 3 * n, bias=False)
+        self.cell = GRUCell(n)
+        self.readout = nn.Linear(n + m + annotation, 2 * config.d_maxout)
+        self.dropout = Dropout(config.dropout)
+        self.output = nn.Linear(config.d_maxout, vocab_size, bias=False)
+        self._initialise()
+        if config.tie_embeddings:
+            self.output.weight = self.target_table.weight
+
+    def _initialise(self) -> None:
+        """Glorot for input matrices, orthogonal recurrent ones, unit-norm word vectors."""
+        for name, parameter in self.named_parameters():
+            if name.startswith(("cell.", "attention.score.")):
+                continue
+            if parameter.dim() < 2:
+                nn.init.zeros_(parameter)
+            elif "weight_hh" in name:
+                for block in parameter.data.split(self.config.d_hidden):
+                    nn.init.orthogonal_(block)
+            elif "table" in name:
+                nn.init.normal_(parameter, std=parameter.shape[1] ** -0.5)
+            else:
+                nn.init.xavier_uniform_(parameter)
+
+    def _embed(self, table: nn.Embedding, tokens: Tensor) -> Tensor:
+        # Scaled as in the Transformer: the table doubles as the output projection, where unit
+        # norm is right, while a recurrent layer wants inputs of unit variance.
+        embedded: Tensor = self.dropout(
+            F.embedding(tokens, table.weight) * math.sqrt(table.embedding_dim)
+        )
+        return embedded
+
+    def encode(self, source: Int[Tensor, "B M"], allowed: Bool[Tensor, "B M"]) -> Encoded:
+        """h_j = [forward state; backward state] (section 3.2); ``allowed`` is True on tokens."""
+        lengths = allowed.sum(-1).cpu()
+        packed = pack_padded_sequence(
+            self._embed(self.source_table, source), lengths, batch_first=True, enforce_sorted=False
+        )
+        annotations, _ = pad_packed_sequence(
+            self.encoder(packed)[0], batch_first=True, total_length=source.shape[1]
+        )
+        return Encoded(self.dropout(annotations), allowed)
+
+    def _start(self, encoded: Encoded) -> tuple[Memory, Tensor]:
+        """The memory, and s_0 = tanh(W_s h_1) from the backward state at the first word (A.2.2)."""
+        memory = self.attention.memory(encoded.annotations, padding_mask(encoded.allowed))
+        backward = encoded.annotations[:, 0, self.config.d_hidden :]
+        return memory, torch.tanh(self.initial(backward))
+
+    def features(
+        self,
+        source: Int[Tensor, "B M"],
+        allowed: Bool[Tensor, "B M"],
+        target: Int[Tensor, "B N"],
+    ) -> Float[Tensor, "B N D"]:
+        """Readouts before the vocabulary projection, given the whole target (from BOS)."""
+        return self._decode(self.encode(source, allowed), target, return_weights=False)[0]
+
+    def _decode(
+        self, encoded: Encoded, target: Tensor, return_weights: bool
+    ) -> tuple[Tensor, list[Tensor]]:
+        memory, hidden = self._start(encoded)
+        hidden = hidden.unsqueeze(1)
+        words = self._embed(self.target_table, target)
+        states, contexts, maps = [], [], []
+        for gates in self.word_gates(words).split(1, dim=1):
+            hidden, context, weights = self._advance(gates, hidden, memory, return_weights)
+            states.append(hidden)
+            contexts.append(context)
+            if weights is not None:
+                maps.append(weights)
+        features = self._read(torch.cat(states, 1), words, torch.cat(contexts, 1))
+        return features, [torch.cat(maps, 2)] if maps else []
+
+    def _advance(
+        self, word_gates: Tensor, hidden: Tensor, memory: Memory, return_weights: bool = False
+    ) -> tuple[Tensor, Tensor, Tensor | None]:
+        """One step of each of K rows: c_i from s_{i-1} (5, 6), then s_i = f(s_{i-1}, y, c_i)."""
+        context, weights = self.attention(hidden, memory, return_weights)
+        return self.cell(word_gates + self.context_gates(context), hidden), context, weights
+
+    def _read(self, hidden: Tensor, words: Tensor, context: Tensor) -> Tensor:
+        """t_i = maxout(U_o s_i + V_o E y_{i-1} + C_o c_i).
+
+        With s_i as in equation (4); the appendix prints s_{i-1}.
+        """
+        read: Tensor = self.dropout(maxout(self.readout(torch.cat([hidden, words, context], -1))))
+        return read
+
+    def start(self, encoded: Encoded, hypotheses: int = 1) -> RNNState:
+        """State before the first step, with ``hypotheses`` equal rows for each sentence."""
+        memory, hidden = self._start(encoded)
+        return RNNState(memory, hidden.unsqueeze(1).expand(-1, hypotheses, -1))
+
+    def step(
+        self, tokens: Int[Tensor, "B K"], state: RNNState
+    ) -> tuple[Float[Tensor, "B K V"], RNNState]:
+        """Feed each hypothesis its last token; logits of the next one, and the state after it."""
+        words = self._embed(self.target_table, tokens)
+        hidden, context, _ = self._advance(self.word_gates(words), state.hidden, state.memory)
+        logits = self.output(self._read(hidden, words, context))
+        return logits, RNNState(state.memory, hidden)
+
+    def select(
+        self,
+        state: RNNState,
+        rows: Int[Tensor, "b k"],
+        sentences: Int[Tensor, " b"] | None = None,
+    ) -> RNNState:
+        """Rearrange the hypotheses' states; the source side only if sentences are dropped."""
+        memory = state.memory if sentences is None else state.memory.select(sentences)
+        hidden = state.hidden.flatten(0, 1).index_select(0, rows.flatten())
+        return RNNState(memory, hidden.view(*rows.shape, -1))
+
+    @torch.no_grad()
+    def attention_maps(
+        self,
+        source: Int[Tensor, "B M"],
+        allowed: Bool[Tensor, "B M"],
+        target: Int[Tensor, "B N"],
+    ) -> AttentionMaps:
+        """The alignment weights of the teacher-forced pass: one layer, one head, cross only."""
+        training = self.training
+        self.eval()
+        try:
+            encoded = self.encode(source, allowed)
+            return AttentionMaps(self._decode(encoded, target, return_weights=True)[1])
+        finally:
+            self.train(training)

@@ -1,0 +1,257 @@
+"""The Transformer (Vaswani et al., 2017): two stacks of sublayers around one attention.
+
+Shapes: B sentences, M source tokens, N target tokens, K hypotheses, H heads, D model width.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from kakehashi.attention import Attention, Cache, Memory, causal_mask, padding_mask
+from kakehashi.layers.embedding import PositionalEmbedding
+from kakehashi.layers.feedforward import FeedForward
+from kakehashi.layers.residual import Residual, make_norm
+from kakehashi.models.config import TransformerConfig
+from kakehashi.models.interface import AttentionMaps, Encoded, TranslationModel
+
+
+@dataclass(frozen=True)
+class TransformerState:
+    """Between two steps: each layer's view of the source, and of the hypotheses' own past."""
+
+    memories: list[Memory]
+    """Rows are sentences."""
+    caches: list[Cache]
+    """Rows are hypotheses, sentence by sentence."""
+    position: int
+
+
+def _attention(config: TransformerConfig) -> Attention:
+    head = config.d_model // config.n_heads
+    return Attention(
+        config.d_model,
+        config.d_model,
+        n_heads=config.n_heads,
+        d_k=head,
+        d_v=head,
+        d_out=config.d_model,
+        score=config.score.name,
+        bias=config.bias,
+        dropout=config.attention_dropout,
+    )
+
+
+def _residual(config: TransformerConfig) -> Residual:
+    norm = make_norm(config.norm, config.d_model, config.bias)
+    return Residual(norm, config.norm_position, config.dropout)
+
+
+def _feedforward(config: TransformerConfig) -> FeedForward:
+    return FeedForward(
+        config.d_model,
+        config.d_feedforward,
+        config.activation,
+        config.bias,
+        config.activation_dropout,
+    )
+
+
+class EncoderLayer(nn.Module):
+    """Self-attention over the source, then the feed-forward sublayer."""
+
+    def __init__(self, config: TransformerConfig) -> None:
+        super().__init__()
+        self.self_attention = _attention(config)
+        self.self_residual = _residual(config)
+        self.feedforward = _feedforward(config)
+        self.feedforward_residual = _residual(config)
+
+    def forward(
+        self,
+        x: Float[Tensor, "B M D"],
+        allowed: Bool[Tensor, "B 1 1 M"],
+        return_weights: bool = False,
+    ) -> tuple[Float[Tensor, "B M D"], Float[Tensor, "B H M M"] | None]:
+        """The next annotations, and the self-attention weights if asked for."""
+        query = self.self_residual.before(x)
+        y, weights = self.self_attention.self_forward(query, allowed, return_weights)
+        x = self.self_residual.after(x, y)
+        y = self.feedforward(self.feedforward_residual.before(x))
+        return self.feedforward_residual.after(x, y), weights
+
+
+class DecoderLayer(nn.Module):
+    """Self-attention over the past, cross-attention to the source, the feed-forward sublayer."""
+
+    def __init__(self, config: TransformerConfig) -> None:
+        super().__init__()
+        self.self_attention = _attention(config)
+        self.self_residual = _residual(config)
+        self.cross_attention = _attention(config)
+        self.cross_residual = _residual(config)
+        self.feedforward = _feedforward(config)
+        self.feedforward_residual = _residual(config)
+
+    def forward(
+        self,
+        x: Float[Tensor, "B N D"],
+        allowed: Bool[Tensor, "1 1 N N"],
+        memory: Memory,
+        return_weights: bool = False,
+    ) -> tuple[
+        Float[Tensor, "B N D"], Float[Tensor, "B H N N"] | None, Float[Tensor, "B H N M"] | None
+    ]:
+        """All target positions at once; self- and cross-attention weights if asked for."""
+        query = self.self_residual.before(x)
+        y, self_weights = self.self_attention.self_forward(query, allowed, return_weights)
+        x, cross_weights = self._rest(self.self_residual.after(x, y), memory, return_weights)
+        return x, self_weights, cross_weights
+
+    def step(
+        self, x: Float[Tensor, "B K D"], cache: Cache, memory: Memory
+    ) -> Float[Tensor, "B K D"]:
+        """One position of each of K hypotheses: their pasts differ, their source is one memory."""
+        rows = self.self_residual.before(x).flatten(0, 1).unsqueeze(1)
+        q, k, v = self.self_attention.project(rows)
+        y = self.self_attention.read(q, cache.append(k, v)).view_as(x)
+        return self._rest(self.self_residual.after(x, y), memory, return_weights=False)[0]
+
+    def _rest(
+        self, x: Tensor, memory: Memory, return_weights: bool
+    ) -> tuple[Tensor, Tensor | None]:
+        y, weights = self.cross_attention(self.cross_residual.before(x), memory, return_weights)
+        x = self.cross_residual.after(x, y)
+        y = self.feedforward(self.feedforward_residual.before(x))
+        return self.feedforward_residual.after(x, y), weights
+
+
+class Transformer(TranslationModel[TransformerState]):
+    """Encoder and decoder stacks, sinusoidal positions, and a projection to the vocabulary."""
+
+    def __init__(self, config: TransformerConfig, vocab_size: int) -> None:
+        super().__init__()
+        self.config = config
+        self.vocab_size = vocab_size
+        source = nn.Embedding(vocab_size, config.d_model)
+        target = source if config.tie_embeddings else nn.Embedding(vocab_size, config.d_model)
+        self.source_embedding = PositionalEmbedding(source, config.dropout)
+        self.target_embedding = PositionalEmbedding(target, config.dropout)
+        self.encoder = nn.ModuleList(EncoderLayer(config) for _ in range(config.encoder_layers))
+        self.decoder = nn.ModuleList(DecoderLayer(config) for _ in range(config.decoder_layers))
+        self.encoder_norm = self._final_norm()
+        self.decoder_norm = self._final_norm()
+        self.output = nn.Linear(config.d_model, vocab_size, bias=False)
+        self._initialise()
+        if config.tie_embeddings:
+            self.output.weight = target.weight
+
+    def _final_norm(self) -> nn.Module:
+        """A pre-norm stack ends in an unnormalised stream; a post-norm one is normalised already."""
+        config: TransformerConfig = self.config
+        if config.norm_position == "post":
+            return nn.Identity()
+        return make_norm(config.norm, config.d_model, config.bias)
+
+    def _initialise(self) -> None:
+        """Glorot for matrices, zero biases, embeddings of unit norm (scaled up by sqrt(D))."""
+        for module in self.modules():
+            if isinstance(module, nn.Linear):
+                nn.init.xavier_uniform_(module.weight)
+                if module.bias is not None:
+                    nn.init.zeros_(module.bias)
+            elif isinstance(module, nn.Embedding):
+                nn.init.normal_(module.weight, std=module.embedding_dim**-0.5)
+
+    def encode(self, source: Int[Tensor, "B M"], allowed: Bool[Tensor, "B M"]) -> Encoded:
+        """Annotate the source tokens; ``allowed`` is True on real tokens."""
+        return self._encode(source, allowed, return_weights=False)[0]
+
+    def _encode(
+        self, source: Tensor, allowed: Tensor, return_weights: bool
+    ) -> tuple[Encoded, list[Tensor]]:
+        x = self.source_embedding(source)
+        mask = padding_mask(allowed)
+        maps = []
+        for layer in self.encoder:
+            x, weights = layer(x, mask, return_weights)
+            if weights is not None:
+                maps.append(weights)
+        return Encoded(self.encoder_norm(x), allowed), maps
+
+    def _memories(self, encoded: Encoded) -> list[Memory]:
+        mask = padding_mask(encoded.allowed)
+        memories = []
+        for layer in self.decoder:
+            assert isinstance(layer, DecoderLayer)
+            memories.append(layer.cross_attention.memory(encoded.annotations, mask))
+        return memories
+
+    def features(
+        self,
+        source: Int[Tensor, "B M"],
+        allowed: Bool[Tensor, "B M"],
+        target: Int[Tensor, "B N"],
+    ) -> Float[Tensor, "B N D"]:
+        """Decoder outputs before the vocabulary projection, given the whole target (from BOS)."""
+        return self._decode(self.encode(source, allowed), target, return_weights=False)[0]
+
+    def _decode(
+        self, encoded: Encoded, target: Tensor, return_weights: bool
+    ) -> tuple[Tensor, list[Tensor], list[Tensor]]:
+        x = self.target_embedding(target)
+        mask = causal_mask(target.shape[1], target.device)
+        self_maps, cross_maps = [], []
+        for layer, memory in zip(self.decoder, self._memories(encoded), strict=True):
+            x, self_weights, cross_weights = layer(x, mask, memory, return_weights)
+            if return_weights:
+                self_maps.append(self_weights)
+                cross_maps.append(cross_weights)
+        return self.decoder_norm(x), self_maps, cross_maps
+
+    def start(self, encoded: Encoded, hypotheses: int = 1) -> TransformerState:
+        """State before the first step, with ``hypotheses`` equal rows for each sentence."""
+        del hypotheses  # nothing has been said yet: the caches take their rows from the first step
+        return TransformerState(self._memories(encoded), [Cache() for _ in self.decoder], 0)
+
+    def step(
+        self, tokens: Int[Tensor, "B K"], state: TransformerState
+    ) -> tuple[Float[Tensor, "B K V"], TransformerState]:
+        """Feed each hypothesis its last token; logits of the next one, and the state after it."""
+        x = self.target_embedding.at(tokens, state.position)
+        for layer, cache, memory in zip(self.decoder, state.caches, state.memories, strict=True):
+            assert isinstance(layer, DecoderLayer)
+            x = layer.step(x, cache, memory)
+        logits = self.output(self.decoder_norm(x))
+        return logits, TransformerState(state.memories, state.caches, state.position + 1)
+
+    def select(
+        self,
+        state: TransformerState,
+        rows: Int[Tensor, "b k"],
+        sentences: Int[Tensor, " b"] | None = None,
+    ) -> TransformerState:
+        """Rearrange the hypotheses' pasts; the source side only if sentences are dropped."""
+        memories = state.memories
+        if sentences is not None:
+            memories = [memory.select(sentences) for memory in memories]
+        caches = [cache.select(rows.flatten()) for cache in state.caches]
+        return TransformerState(memories, caches, state.position)
+
+    @torch.no_grad()
+    def attention_maps(
+        self,
+        source: Int[Tensor, "B M"],
+        allowed: Bool[Tensor, "B M"],
+        target: Int[Tensor, "B N"],
+    ) -> AttentionMaps:
+        """Every attention distribution of the teacher-forced pass (no dropout, no gradient)."""
+        training = self.training
+        self.eval()
+        try:
+            encoded, encoder_maps = self._encode(source, allowed, return_weights=True)
+            _, decoder_maps, cross_maps = self._decode(encoded, target, return_weights=True)
+        finally:
+            self.train(training)
+        return AttentionMaps(cross_maps, encoder_maps, decoder_maps)
