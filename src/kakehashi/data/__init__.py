@@ -1,0 +1,1 @@
+"""Parallel corpora: reading, checking, splitting, tokenising and cutting them into batches."""

@@ -1,0 +1,237 @@
+"""Token-budget batches: which pairs go together, and the padded tensors they become.
+
+B rows, M source pieces with EOS, N target pieces with EOS.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from jaxtyping import Bool, Int
+from torch import Tensor
+
+from kakehashi.errors import DataError
+from kakehashi.symbols import BOS, EOS, PAD
+
+Lengths = npt.NDArray[np.int64]
+
+
+@dataclass
+class Batch:
+    """Padded pairs: `source` is pieces EOS PAD…, `target` is BOS pieces EOS PAD…, L = N + 1."""
+
+    source: Int[Tensor, "B M"]
+    target: Int[Tensor, "B L"]
+    index: Int[Tensor, " B"]
+    """Where in the split each row stands."""
+
+    @property
+    def source_allowed(self) -> Bool[Tensor, "B M"]:
+        """True = a real piece."""
+        return self.source != PAD
+
+    @property
+    def target_input(self) -> Int[Tensor, "B N"]:
+        """What the decoder reads: BOS, then the pieces."""
+        return self.target[:, :-1]
+
+    @property
+    def target_output(self) -> Int[Tensor, "B N"]:
+        """What the decoder is to say: the pieces, then EOS."""
+        return self.target[:, 1:]
+
+    @property
+    def target_allowed(self) -> Bool[Tensor, "B N"]:
+        """True = a real piece of `target_output`: the places that count in the loss."""
+        return self.target_output != PAD
+
+    @property
+    def n_target_tokens(self) -> int:
+        """Real places of `target_output`, EOS included."""
+        return int(self.target_allowed.sum())
+
+    def to(self, device: torch.device | str, non_blocking: bool = False) -> "Batch":
+        """The same batch on another device."""
+        return Batch(
+            self.source.to(device, non_blocking=non_blocking),
+            self.target.to(device, non_blocking=non_blocking),
+            self.index.to(device, non_blocking=non_blocking),
+        )
+
+    def pin_memory(self) -> "Batch":
+        """The same batch in page-locked memory, for copies that overlap computation."""
+        return Batch(self.source.pin_memory(), self.target.pin_memory(), self.index.pin_memory())
+
+
+@dataclass
+class FlatCorpus:
+    """A tokenised split: all pieces of a side in one array, pair i at offsets[i]:offsets[i + 1].
+
+    The arrays may be memory-mapped. No specials are stored.
+    """
+
+    source_ids: npt.NDArray[np.int32]
+    source_offsets: npt.NDArray[np.int64]
+    target_ids: npt.NDArray[np.int32]
+    target_offsets: npt.NDArray[np.int64]
+
+    def __post_init__(self) -> None:
+        if len(self.source_offsets) != len(self.target_offsets):
+            raise DataError(
+                f"{len(self.source_offsets) - 1} tokenised sources, "
+                f"{len(self.target_offsets) - 1} targets"
+            )
+
+    def __len__(self) -> int:
+        return len(self.source_offsets) - 1
+
+    @property
+    def source_lengths(self) -> Lengths:
+        """Pieces of each source, without EOS."""
+        return np.diff(self.source_offsets)
+
+    @property
+    def target_lengths(self) -> Lengths:
+        """Pieces of each target, without BOS and EOS."""
+        return np.diff(self.target_offsets)
+
+    def batch(self, rows: npt.NDArray[np.int64]) -> Batch:
+        """The pairs `rows` as padded tensors, in that order."""
+        return Batch(
+            source=_padded(self.source_ids, self.source_offsets, rows, bos=False),
+            target=_padded(self.target_ids, self.target_offsets, rows, bos=True),
+            index=torch.from_numpy(rows.copy()),
+        )
+
+
+def _padded(
+    ids: npt.NDArray[np.int32],
+    offsets: npt.NDArray[np.int64],
+    rows: npt.NDArray[np.int64],
+    *,
+    bos: bool,
+) -> Int[Tensor, "B L"]:
+    starts, lengths = offsets[rows], offsets[rows + 1] - offsets[rows]
+    first = int(bos)
+    padded = np.full((len(rows), int(lengths.max(initial=0)) + first + 1), PAD, dtype=np.int64)
+    # Column c of row r holds ids[starts[r] + c - first] where that is one of the row's pieces.
+    column = np.arange(padded.shape[1])[None, :] - first
+    inside = (column >= 0) & (column < lengths[:, None])
+    padded[inside] = ids[(starts[:, None] + column)[inside]]
+    padded[np.arange(len(rows)), lengths + first] = EOS
+    if bos:
+        padded[:, 0] = BOS
+    return torch.from_numpy(padded)
+
+
+def cut_by_tokens(
+    source_lengths: Lengths, target_lengths: Lengths, batch_tokens: int
+) -> npt.NDArray[np.int64]:
+    """Cut pairs, in the order given, into runs of at most `batch_tokens` padded tokens.
+
+    The padded size of a run is rows * (longest source + longest target), EOS counted on both
+    sides; lengths come without it. A pair larger than the budget is a run of its own.
+    Returns the bounds: run k is bounds[k]:bounds[k + 1].
+    """
+    # A row costs at least 2 tokens, so no run has more than half the budget of rows.
+    window = max(1, batch_tokens // 2)
+    bounds, n = [0], len(source_lengths)
+    while bounds[-1] < n:
+        start = bounds[-1]
+        source = np.maximum.accumulate(source_lengths[start : start + window])
+        target = np.maximum.accumulate(target_lengths[start : start + window])
+        size = (source + target + 2) * np.arange(1, len(source) + 1)
+        fits = int(np.searchsorted(size, batch_tokens, side="right"))
+        bounds.append(start + max(1, fits))
+    return np.asarray(bounds, dtype=np.int64)
+
+
+def random_order(n: int, seed: int, epoch: int, stream: int) -> npt.NDArray[np.int64]:
+    """A permutation of 0 … n - 1 that is a pure function of its arguments.
+
+    Made by sorting Philox words, whose sequence numpy guarantees; its `permutation` may change.
+    """
+    words = np.random.Philox(np.random.SeedSequence([seed, epoch, stream])).random_raw(n)
+    return np.argsort(words, kind="stable").astype(np.int64)
+
+
+class BatchSampler:
+    """Which pairs each batch holds, as a pure function of (seed, epoch).
+
+    The pairs are shuffled, then sorted by length, ties left in shuffled order, cut by the token
+    budget, and the batches shuffled. Sorting everything, not a part at a time, wastes least on
+    padding and makes the same number of batches in every epoch. With `world_size` processes each
+    takes every world_size-th batch; where they don't divide, the first ones are taken twice, so
+    that all processes have equally many. Without `shuffle` the order is by length, the same in
+    every epoch.
+    """
+
+    def __init__(
+        self,
+        source_lengths: Lengths,
+        target_lengths: Lengths,
+        *,
+        batch_tokens: int,
+        seed: int = 0,
+        shuffle: bool = True,
+        rows: npt.NDArray[np.int64] | None = None,
+        rank: int = 0,
+        world_size: int = 1,
+    ) -> None:
+        """`rows`: the pairs to take part (all if None); lengths are without specials."""
+        self._source, self._target = source_lengths, target_lengths
+        self._rows = np.arange(len(source_lengths)) if rows is None else rows
+        self._batch_tokens, self._seed, self._shuffle = batch_tokens, seed, shuffle
+        self._rank, self._world_size = rank, world_size
+        in_order = self._by_length(self._rows)
+        self._bounds = cut_by_tokens(self._source[in_order], self._target[in_order], batch_tokens)
+        self.epoch = 0
+        self.position = 0
+        """Batches of this epoch that were handed out."""
+
+    def __len__(self) -> int:
+        """Batches an epoch, for this process."""
+        return math.ceil((len(self._bounds) - 1) / self._world_size)
+
+    def set_epoch(self, epoch: int) -> None:
+        """Take this epoch's order; a new epoch starts at its first batch."""
+        if epoch != self.epoch:
+            self.epoch, self.position = epoch, 0
+
+    def state_dict(self) -> dict[str, Any]:
+        """Where the sampler stands, and what its order depends on."""
+        return {"epoch": self.epoch, "position": self.position, "seed": self._seed}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on after the last batch handed out; raises DataError for another seed's state."""
+        if state["seed"] != self._seed:
+            raise DataError(
+                f"the saved position belongs to seed {state['seed']}, this run has {self._seed}: "
+                "the order of the batches would not be the same"
+            )
+        self.epoch, self.position = int(state["epoch"]), int(state["position"])
+        if self.position >= len(self):
+            self.epoch, self.position = self.epoch + 1, 0
+
+    def batches(self) -> list[npt.NDArray[np.int64]]:
+        """This process's batches of the epoch, each an array of pair numbers."""
+        rows = self._rows
+        if self._shuffle:
+            rows = rows[random_order(len(rows), self._seed, self.epoch, 0)]
+        rows = self._by_length(rows)
+        n_batches = len(self._bounds) - 1
+        order = np.arange(n_batches)
+        if self._shuffle:
+            order = random_order(n_batches, self._seed, self.epoch, 1)
+        order = np.resize(order, len(self) * self._world_size)[self._rank :: self._world_size]
+        return [rows[self._bounds[k] : self._bounds[k + 1]] for k in order]
+
+    def _by_length(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        source, target = self._source[rows], self._target[rows]
+        # Sources rise within one target length and fall within the next, so that a batch that
+        # spans two target lengths doesn't join the longest sources with the shortest.
+        swing = np.where(target % 2 == 0, source, -source)
+        return rows[np.lexsort((swing, target))]

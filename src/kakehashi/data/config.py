@@ -1,0 +1,119 @@
+"""The settings of corpora and tokenizers: the schema of `data=...` and `tokenizer=...`."""
+
+from dataclasses import dataclass, field
+
+from kakehashi.errors import ConfigError
+
+CORPUS_KINDS = ("tatoeba", "files", "hub")
+TOKENIZER_KINDS = ("unigram", "bpe")
+NORMALIZATIONS = ("identity", "nfkc")
+
+
+@dataclass
+class SplitConfig:
+    """Where one of train, valid, test comes from; all empty: held out of train (or absent)."""
+
+    source: str | None = None
+    """A plain text file of source sentences, one a line; goes with `target`."""
+    target: str | None = None
+    """The plain text file of their translations, line by line."""
+    path: str | None = None
+    """One file with both sides: .tsv, .jsonl or .parquet. Compressed files end in .gz .xz .bz2
+    .zst, here and above."""
+    split: str | None = None
+    """The name of the split on the hub (`kind: hub`)."""
+
+    def __post_init__(self) -> None:
+        if (self.source is None) != (self.target is None):
+            raise ConfigError("a split of plain files needs both `source` and `target`")
+        if self.given and sum(p is not None for p in (self.source, self.path, self.split)) > 1:
+            raise ConfigError("a split is either `source` and `target`, or `path`, or `split`")
+
+    @property
+    def given(self) -> bool:
+        """Whether anything is set."""
+        return any(part is not None for part in (self.source, self.path, self.split))
+
+
+@dataclass
+class DataConfig:
+    """A parallel corpus, its splits, and how it is cut into batches."""
+
+    name: str = "tatoeba-de-en"
+    """Names the corpus in run folders and model cards."""
+    kind: str = "tatoeba"
+    source_language: str = "de"
+    target_language: str = "en"
+    root: str = "data"
+    """The folder of downloads and of the cache of tokenised text."""
+    train: SplitConfig = field(default_factory=SplitConfig)
+    valid: SplitConfig = field(default_factory=SplitConfig)
+    test: SplitConfig = field(default_factory=SplitConfig)
+    source_column: str | None = None
+    """A column's number from 1 (TSV without a header), a TSV header's name, or a field of JSON
+    lines and parquet (dotted when nested: translation.de). None: columns 1 and 2 of a TSV file,
+    the fields named like the languages elsewhere."""
+    target_column: str | None = None
+    hub_path: str | None = None
+    """The data set's name on the hub, or a local folder of the same form."""
+    hub_name: str | None = None
+    """The data set's configuration (subset)."""
+    hub_revision: str | None = None
+    """A commit, so that the text stays the same."""
+    valid_size: int = 1000
+    """Pairs held out of train where `valid` isn't given."""
+    test_size: int = 1000
+    split_seed: int = 0
+    drop_overlap: bool = False
+    """Leave pairs out of train whose source or target occurs in the given valid or test."""
+    max_length: int = 128
+    """Training pairs with more pieces than this on either side are left out, and counted."""
+    batch_tokens: int = 4096
+    """Upper bound of rows * (longest source + longest target) in a training batch."""
+    validation_batch_tokens: int = 8192
+    workers: int = 0
+    """Processes that assemble batches; 0 is fast enough for all but the largest models."""
+
+    def __post_init__(self) -> None:
+        if self.kind not in CORPUS_KINDS:
+            raise ConfigError(f"data.kind is {self.kind!r}; it can be {', '.join(CORPUS_KINDS)}")
+        for name in ("valid_size", "test_size", "workers"):
+            if getattr(self, name) < 0:
+                raise ConfigError(f"data.{name} is {getattr(self, name)}; it must not be negative")
+        for name in ("max_length", "batch_tokens", "validation_batch_tokens"):
+            if getattr(self, name) < 1:
+                raise ConfigError(f"data.{name} is {getattr(self, name)}; it must be at least 1")
+        if self.source_language == self.target_language:
+            raise ConfigError(
+                f"data.source_language and data.target_language are both {self.source_language!r}"
+            )
+
+
+@dataclass
+class TokenizerConfig:
+    """A joint SentencePiece model for both languages, trained on the training text."""
+
+    kind: str = "unigram"
+    vocab_size: int = 4000
+    """Pieces, including the four reserved ones and the 256 bytes."""
+    normalization: str = "identity"
+    """identity leaves the text alone; nfkc folds full-width letters, ligatures and the like."""
+    character_coverage: float = 0.9995
+    """The share of characters that get pieces of their own; the rest is spelled in bytes."""
+    byte_fallback: bool = True
+
+    def __post_init__(self) -> None:
+        if self.kind not in TOKENIZER_KINDS:
+            raise ConfigError(
+                f"tokenizer.kind is {self.kind!r}; it can be {', '.join(TOKENIZER_KINDS)}"
+            )
+        if self.normalization not in NORMALIZATIONS:
+            raise ConfigError(
+                f"tokenizer.normalization is {self.normalization!r}; it can be "
+                f"{', '.join(NORMALIZATIONS)}"
+            )
+        if not 0.9 <= self.character_coverage <= 1.0:
+            raise ConfigError(
+                f"tokenizer.character_coverage is {self.character_coverage}; "
+                "it lies between 0.9 and 1.0"
+            )

@@ -1,0 +1,201 @@
+"""Lines of text files, exactly: UTF-8, split on LF and nowhere else, nothing dropped.
+
+One CR before an LF goes with it, a byte order mark at the start is dropped, and the last line
+needs no LF. Files ending in .gz, .xz, .bz2 and .zst are decompressed.
+"""
+
+import bz2
+import gzip
+import io
+import lzma
+import os
+import unicodedata
+import zlib
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO, cast
+
+import zstandard
+
+from kakehashi.errors import DataError
+
+COMPRESSIONS = (".gz", ".xz", ".bz2", ".zst")
+_BOM = b"\xef\xbb\xbf"
+_INVISIBLE = frozenset(("Cc", "Cf", "Zs", "Zl", "Zp"))
+_DECOMPRESSION_ERRORS = (EOFError, lzma.LZMAError, zlib.error, zstandard.ZstdError)
+
+
+def is_blank(text: str) -> bool:
+    """Whether the text has no visible character: only spaces, controls, U+200B and the like."""
+    return not text.strip() or all(unicodedata.category(c) in _INVISIBLE for c in text)
+
+
+def expand(path: str | Path) -> Path:
+    """The path with ~ replaced by the home folder; relative ones start at the working folder."""
+    return Path(path).expanduser()
+
+
+def content_suffix(path: str | Path) -> str:
+    """The suffix that tells the format, a compression's left aside: .tsv for a.tsv.gz."""
+    path = Path(path)
+    return Path(path.stem).suffix if path.suffix in COMPRESSIONS else path.suffix
+
+
+@contextmanager
+def open_bytes(path: str | Path) -> Iterator[BinaryIO]:
+    """Open a file, decompressed according to its suffix.
+
+    Raises DataError, naming the file, when it is missing, unreadable, truncated or damaged; the
+    last two also while the caller reads.
+    """
+    path = expand(path)
+    try:
+        with _open(path) as stream:
+            yield stream
+    except _DECOMPRESSION_ERRORS as error:
+        raise DataError(f"{path} is truncated or damaged ({error}); fetch it again") from error
+    except gzip.BadGzipFile as error:
+        raise DataError(f"{path} is not a gzip file, or is damaged ({error})") from error
+    except IsADirectoryError as error:
+        raise DataError(f"{path} is a folder; give one of the files in it") from error
+    except FileNotFoundError as error:
+        raise DataError(f"{path} does not exist (looked from {Path.cwd()})") from error
+    except OSError as error:
+        raise DataError(f"cannot read {path}: {error.strerror or error}") from error
+
+
+def read_bytes(path: str | Path) -> bytes:
+    """The whole file, decompressed; raises DataError like `open_bytes`."""
+    with open_bytes(path) as stream:
+        return stream.read()
+
+
+def read_lines(path: str | Path) -> list[str]:
+    """All lines of a text file, without their ends. Raises DataError, with the line of bad bytes.
+
+    An empty file has no lines; a file of one LF has one, empty.
+    """
+    content = read_bytes(path).removeprefix(_BOM).replace(b"\r\n", b"\n")
+    try:
+        text = content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise DataError(_bad_bytes(str(path), line, content[error.start])) from error
+    lines = text.split("\n")
+    if not lines[-1]:
+        lines.pop()
+    return lines
+
+
+def iter_lines(path: str | Path) -> Iterator[str]:
+    """The lines of `read_lines`, one at a time, for files larger than memory."""
+    with open_bytes(path) as stream:
+        yield from decode_lines(stream, str(path))
+
+
+def decode_lines(stream: Iterable[bytes], name: str) -> Iterator[str]:
+    """The lines of a binary stream (a file, standard input), by the rules of this module.
+
+    `name` stands for the stream in errors. Raises DataError with the line of bad bytes.
+    """
+    for number, raw in enumerate(stream, 1):
+        line = raw.removeprefix(_BOM) if number == 1 else raw
+        if not line:
+            continue
+        if line.endswith(b"\n"):
+            line = line[: -2 if line.endswith(b"\r\n") else -1]
+        try:
+            yield line.decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise DataError(_bad_bytes(name, number, line[error.start])) from error
+
+
+def write_lines(path: str | Path, lines: Iterable[str]) -> None:
+    """Write a UTF-8 text file, each line ended by LF, whole or not at all.
+
+    Raises DataError when it can't be written or a line holds an LF (which would make two).
+    """
+    parts: list[str] = []
+    for number, line in enumerate(lines, 1):
+        if "\n" in line:
+            raise DataError(f"line {number} for {path} holds a line feed")
+        parts.append(line + "\n")
+    write_bytes(path, "".join(parts).encode("utf-8", "replace"))
+
+
+def write_bytes(path: str | Path, content: bytes) -> None:
+    """Write a file through a temporary neighbour: synced, then renamed into place.
+
+    Raises DataError when the folder can't be written to.
+    """
+    path = expand(path)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            with temporary.open("wb") as stream:
+                stream.write(content)
+                stream.flush()
+                os.fsync(stream.fileno())
+            temporary.replace(path)
+        finally:
+            temporary.unlink(missing_ok=True)
+    except OSError as error:
+        raise DataError(f"cannot write {path}: {error.strerror or error}") from error
+
+
+def _bad_bytes(name: str, line: int, byte: int) -> str:
+    return (
+        f"{name}, line {line}: byte 0x{byte:02X} is not UTF-8; convert the file "
+        "(for example: iconv -f latin1 -t utf-8) or mend the line"
+    )
+
+
+def _open(path: Path) -> BinaryIO:
+    match path.suffix:
+        case ".gz":
+            return cast(BinaryIO, gzip.open(path, "rb"))
+        case ".xz":
+            return cast(BinaryIO, lzma.open(path, "rb"))
+        case ".bz2":
+            return cast(BinaryIO, bz2.open(path, "rb"))
+        case ".zst":
+            return cast(BinaryIO, io.BufferedReader(_Zstandard(path.open("rb")), 1 << 17))
+        case _:
+            return path.open("rb")
+
+
+class _Zstandard(io.RawIOBase):
+    """A .zst file's frames as one stream, which ends in EOFError when the last one is cut short.
+
+    The library's own reader takes a truncated file for a shorter one without a word.
+    """
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream, self._ready = stream, b""
+        self._frame = zstandard.ZstdDecompressor().decompressobj()
+        self._started = False
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: bytearray | memoryview) -> int:  # type: ignore[override]
+        while not self._ready:
+            compressed = self._frame.unused_data if self._frame.eof else b""
+            compressed = compressed or self._stream.read(1 << 17)
+            if not compressed:
+                if self._started and not self._frame.eof:
+                    raise EOFError("the compressed data ends early")
+                return 0
+            if self._frame.eof:
+                self._frame = zstandard.ZstdDecompressor().decompressobj()
+            self._started = True
+            self._ready = self._frame.decompress(compressed)
+        n = min(len(buffer), len(self._ready))
+        buffer[:n], self._ready = self._ready[:n], self._ready[n:]
+        return n
+
+    def close(self) -> None:
+        self._stream.close()
+        super().close()
