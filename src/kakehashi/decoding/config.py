@@ -1,4 +1,4 @@
-"""How translations are searched for: the schema of `decoding=...` and of a saved model's defaults."""
+"""How translations are searched for: the schema of `decoding=...` and of a saved model."""
 
 from dataclasses import asdict, dataclass, fields
 from typing import Any

@@ -1,0 +1,58 @@
+"""Greedy search: beam search with a beam of 1, without the beam's bookkeeping."""
+
+from typing import Any
+
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+from kakehashi.decoding.candidates import FIRST
+from kakehashi.decoding.hypothesis import Hypothesis
+from kakehashi.models.interface import Encoded, TranslationModel
+from kakehashi.symbols import BOS, EOS
+
+
+@torch.inference_mode()
+def greedy_search(
+    model: TranslationModel[Any],
+    encoded: Encoded,
+    *,
+    max_lengths: Int[Tensor, " B"],
+    length_penalty: float,
+) -> list[list[Hypothesis]]:
+    """The most probable piece at every step, until EOS or the limit; one hypothesis a sentence.
+
+    The same answer as ``beam_search(..., beam=1)``, scores included; see there for the arguments.
+    """
+    device = encoded.annotations.device
+    sentences = max_lengths.shape[0]
+    found: list[list[Hypothesis]] = [[] for _ in range(sentences)]
+    sentence = torch.arange(sentences, device=device)
+    limit = max_lengths.to(device)
+    log_probability = torch.zeros(sentences, device=device)
+    ids = torch.zeros(sentences, 0, dtype=torch.int64, device=device)
+    tokens = torch.full((sentences, 1), BOS, device=device)
+    state = model.start(encoded, 1)
+    while True:
+        logits, state = model.step(tokens, state)
+        token = logits[:, 0, FIRST:].argmax(dim=-1, keepdim=True) + FIRST
+        value = logits[:, 0].gather(1, token)[:, 0].float()
+        log_probability = log_probability + (value - logits[:, 0].float().logsumexp(dim=-1))
+        ids = torch.cat([ids, token], dim=1)
+        ended = token[:, 0] == EOS
+        done = ended | (limit <= ids.shape[1])
+        if bool(done.any()):
+            for row in done.nonzero().flatten().tolist():
+                pieces, finished = tuple(ids[row].tolist()), bool(ended[row])
+                total = float(log_probability[row])
+                score = float(log_probability[row] / len(pieces) ** length_penalty)
+                content = pieces[:-1] if finished else pieces
+                found[int(sentence[row])] = [Hypothesis(content, score, total, finished)]
+            kept = (~done).nonzero().flatten()
+            if not len(kept):
+                return found
+            sentence, limit = sentence[kept], limit[kept]
+            log_probability, ids = log_probability[kept], ids[kept]
+            state = model.select(state, kept.unsqueeze(1), kept)
+            token = token[kept]
+        tokens = token
