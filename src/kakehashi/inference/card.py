@@ -1,0 +1,151 @@
+"""The model card: README.md of a model folder, written by the run that made the model.
+
+Mitchell et al. (2019), Model Cards for Model Reporting: what it is, what it was made from, how
+good it is and on what, what it is for and what it is not for.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import kakehashi
+from kakehashi.decoding.config import DecodingConfig
+from kakehashi.evaluation.metrics import Scores
+from kakehashi.models import ModelConfig, model_settings
+
+
+@dataclass(frozen=True)
+class CardFacts:
+    """Plain facts; none of them is guessed or left to a default but the last two."""
+
+    source_language: str
+    target_language: str
+    model: ModelConfig
+    vocab_size: int
+    parameters: int
+    """Trained numbers, tied ones counted once."""
+    corpus: str
+    licence: str
+    attribution: str
+    train_pairs: int
+    valid_pairs: int
+    test_pairs: int
+    max_length: int
+    """Most pieces of a training sentence, EOS included."""
+    decoding: DecodingConfig
+    """The search behind ``scores``, and the default of the model."""
+    scores: Scores | None
+    """On the test split; None where the corpus has none."""
+    training: Mapping[str, str] = field(default_factory=dict)
+    """Rows of the table about training: what, and how much, in words (updates, time, seed)."""
+    samples: Sequence[tuple[str, str, str]] = ()
+    """Source, translation, reference of a few test sentences."""
+
+
+def model_card(facts: CardFacts) -> str:
+    """The text of README.md, in Markdown with the front matter that model hubs read."""
+    languages = [facts.source_language, facts.target_language]
+    parts = [
+        _front_matter(languages),
+        f"# {facts.source_language} to {facts.target_language} translation\n\n"
+        f"A {facts.model.name} model of {facts.parameters:,} parameters that translates from "
+        f"{facts.source_language} to {facts.target_language}, trained on {facts.corpus} with "
+        f"Kakehashi {kakehashi.__version__}.",
+        _use(),
+        _scores(facts),
+        _corpus(facts),
+        _limits(facts),
+        "## How it was made\n\n" + _table(_made(facts)),
+    ]
+    if facts.samples:
+        parts.append("## Translations of test sentences\n\n" + _samples(facts.samples))
+    return "\n\n".join(parts) + "\n"
+
+
+def _front_matter(languages: list[str]) -> str:
+    codes = "\n".join(f"- {json.dumps(code, ensure_ascii=False)}" for code in languages)
+    return f"---\nlanguage:\n{codes}\npipeline_tag: translation\nlibrary_name: kakehashi\n---"
+
+
+def _use() -> str:
+    return """## How to use it
+
+```
+kakehashi translate FOLDER < lines.txt
+```
+
+or in Python, where FOLDER is the folder that this file stands in:
+
+```python
+from kakehashi import Translator
+
+translator = Translator.load("FOLDER")
+for translation in translator.translate(["..."]):
+    print(translation.text)
+```"""
+
+
+def _scores(facts: CardFacts) -> str:
+    if facts.scores is None:
+        return "## Scores\n\nNone: the corpus came without a test split."
+    rows = ["| metric | score | 95 % interval | signature |", "|---|---|---|---|"]
+    for score in (facts.scores.bleu, facts.scores.chrf):
+        interval = "not computed"
+        if score.low is not None and score.high is not None:
+            interval = f"{score.low:.2f} to {score.high:.2f}"
+        # The signature's own bars would split the table's cells, even inside a code span.
+        signature = score.signature.replace("|", "\\|")
+        rows.append(f"| {score.name} | {score.value:.2f} | {interval} | `{signature}` |")
+    search = (
+        f"On {facts.test_pairs:,} test pairs that share no sentence with the training pairs, beam "
+        f"{facts.decoding.beam}, length penalty {facts.decoding.length_penalty:g}."
+    )
+    notes = [f"Note: {note}." for note in facts.scores.notes]
+    return "\n\n".join(["## Scores", search, "\n".join(rows), *notes])
+
+
+def _corpus(facts: CardFacts) -> str:
+    return (
+        f"## Training data\n\n{facts.corpus}: {facts.train_pairs:,} pairs for training, "
+        f"{facts.valid_pairs:,} for validation, {facts.test_pairs:,} for the test.\n\n"
+        f"Licence of the corpus: {facts.licence}. {facts.attribution}"
+    )
+
+
+def _limits(facts: CardFacts) -> str:
+    return f"""## What it is for, and what it is not for
+
+For sentences like those of the training data. It translates each line by itself, without what
+was said before, so that a pronoun or a politeness level that depends on context is a guess. Of
+sentences longer than {facts.max_length:,} pieces it has seen none in training. It repeats the
+errors and the leanings of its corpus, and what it writes can be fluent and wrong: have a person
+check every translation on which something depends."""
+
+
+def _made(facts: CardFacts) -> list[tuple[str, str]]:
+    settings = model_settings(facts.model)
+    settings["score"] = settings["score"]["name"]
+    described = ", ".join(f"{name} {value}" for name, value in settings.items() if name != "name")
+    return [
+        ("architecture", f"{facts.model.name}: {described}"),
+        ("vocabulary", f"{facts.vocab_size:,} SentencePiece pieces, shared by both languages"),
+        ("parameters", f"{facts.parameters:,}"),
+        *facts.training.items(),
+    ]
+
+
+def _table(rows: Sequence[tuple[str, str]]) -> str:
+    return "\n".join(["| | |", "|---|---|", *(f"| {a} | {_cell(b)} |" for a, b in rows)])
+
+
+def _samples(samples: Sequence[tuple[str, str, str]]) -> str:
+    rows = ["| source | translation | reference |", "|---|---|---|"]
+    rows += [f"| {' | '.join(_cell(text) for text in sample)} |" for sample in samples]
+    return "\n".join(rows)
+
+
+def _cell(text: str) -> str:
+    """The text as it is, in a table: nothing of it may be taken for Markdown or HTML."""
+    for character in "\\`*_[]<>|#$~&":
+        text = text.replace(character, "\\" + character)
+    return text
