@@ -1,0 +1,96 @@
+"""Sentence pairs, and the ledger of what happened to them."""
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from kakehashi.data.reading import write_bytes
+from kakehashi.errors import DataError
+
+
+@dataclass
+class Pairs:
+    """Parallel sentences: source[i] and target[i] say the same."""
+
+    source: list[str]
+    target: list[str]
+    origin: str = ""
+    """The file or data set they come from, for messages."""
+    lines: Sequence[int] = field(default_factory=tuple)
+    """Where each pair stands in `origin`: line numbers from 1 (the default), or the corpus's own
+    sentence numbers."""
+
+    def __post_init__(self) -> None:
+        if len(self.source) != len(self.target):
+            raise DataError(
+                f"{self.origin or 'pairs'}: {len(self.source)} sources, {len(self.target)} targets"
+            )
+        if not self.lines:
+            self.lines = range(1, len(self.source) + 1)
+
+    def __len__(self) -> int:
+        return len(self.source)
+
+    def select(self, indices: Sequence[int]) -> "Pairs":
+        """The pairs at `indices`, in that order, with their line numbers."""
+        return Pairs(
+            [self.source[i] for i in indices],
+            [self.target[i] for i in indices],
+            self.origin,
+            [self.lines[i] for i in indices],
+        )
+
+    def swapped(self) -> "Pairs":
+        """Target as source and source as target."""
+        return Pairs(self.target, self.source, self.origin, self.lines)
+
+    def digest(self) -> str:
+        """The SHA-256, in hexadecimal, of all sentences in their order and of nothing else."""
+        digest = hashlib.sha256()
+        for side in (self.source, self.target):
+            # With the lengths ahead, no two lists of sentences give the same bytes.
+            digest.update(np.fromiter(map(len, side), "<i8", len(side)).tobytes())
+            digest.update("".join(side).encode("utf-8", "surrogatepass"))
+        return digest.hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerEntry:
+    """One pair that was left out, or is worth knowing about."""
+
+    split: str
+    line: int
+    reason: str
+    side: str
+    """source, target or both: where the reason lies."""
+    dropped: bool
+
+
+class Ledger:
+    """Every pair that was left out or remarked on, with its line and the reason."""
+
+    def __init__(self) -> None:
+        self.entries: list[LedgerEntry] = []
+
+    def add(self, split: str, line: int, reason: str, side: str, *, dropped: bool = True) -> None:
+        """Enter one pair."""
+        self.entries.append(LedgerEntry(split, line, reason, side, dropped))
+
+    def totals(self) -> dict[str, int]:
+        """Pairs for each `split: reason, left out | kept`."""
+        return dict(
+            Counter(
+                f"{entry.split}: {entry.reason}, {'left out' if entry.dropped else 'kept'}"
+                for entry in self.entries
+            )
+        )
+
+    def write(self, path: str | Path) -> None:
+        """Write the entries as JSON lines, whole or not at all."""
+        lines = (json.dumps(asdict(entry)) + "\n" for entry in self.entries)
+        write_bytes(path, "".join(lines).encode())
