@@ -1,0 +1,105 @@
+"""How a run is carried out: the schemas of `trainer=...`, `callbacks=...` and `logger=...`."""
+
+from dataclasses import dataclass, field
+
+from kakehashi.errors import ConfigError
+
+AVERAGES = ("none", "mean", "ema", "last_k")
+PRECISIONS = ("32-true", "64-true", "bf16-mixed", "16-mixed", "bf16-true")
+
+
+@dataclass
+class TrainerConfig:
+    """Length, hardware and arithmetic of the run. Exactly one of the three lengths is given."""
+
+    max_updates: int | None = None
+    max_epochs: int | None = None
+    max_minutes: float | None = None
+    """Training and validation together; the first updates are timed, then the number of updates
+    that fit is fixed and recorded, so that the run can be repeated exactly."""
+    epochs_cap: int | None = None
+    """With max_minutes: never more epochs than this, however fast the machine."""
+    validate_every: float = 0.1
+    """Below 1 a fraction of the run, from 1 on a number of updates."""
+    accumulate: int = 1
+    """Batches whose gradients make one update."""
+    clip: float | None = 1.0
+    """Largest norm of the gradient."""
+    precision: str = "32-true"
+    accelerator: str = "auto"
+    devices: int = 1
+    strategy: str = "auto"
+    num_nodes: int = 1
+    deterministic: bool = True
+    threads: int | None = None
+    """Threads of one process on a CPU; null leaves it to torch."""
+    log_every: int = 20
+    """Updates between two points of the training curve."""
+
+    def __post_init__(self) -> None:
+        lengths = [self.max_updates, self.max_epochs, self.max_minutes]
+        if sum(length is not None for length in lengths) != 1:
+            raise ConfigError(
+                "give exactly one of trainer.max_updates, trainer.max_epochs and "
+                f"trainer.max_minutes (null turns one off); they are {lengths[0]}, {lengths[1]} "
+                f"and {lengths[2]}"
+            )
+        for setting in ("max_updates", "max_epochs", "max_minutes", "epochs_cap", "clip"):
+            value = getattr(self, setting)
+            if value is not None and value <= 0:
+                raise ConfigError(f"trainer.{setting} is {value}: it must be above 0")
+        for setting in ("validate_every", "accumulate", "log_every", "devices", "num_nodes"):
+            if getattr(self, setting) <= 0:
+                raise ConfigError(
+                    f"trainer.{setting} is {getattr(self, setting)}: it must be above 0"
+                )
+        if self.precision not in PRECISIONS:
+            raise ConfigError(
+                f"trainer.precision is {self.precision!r}; it can be {', '.join(PRECISIONS)}"
+            )
+
+
+@dataclass
+class AveragingConfig:
+    """Which mean of the weights over time is tried as the result."""
+
+    kind: str = "mean"
+    """none; mean: of every update from ``start`` on; ema: exponential from ``start`` on; last_k:
+    of the weights at the last k validations."""
+    start: float = 0.7
+    """Fraction of the run after which mean and ema begin."""
+    decay: float = 0.999
+    """ema: share of the old average kept at each update."""
+    k: int = 5
+
+    def __post_init__(self) -> None:
+        if self.kind not in AVERAGES:
+            raise ConfigError(
+                f"callbacks.averaging.kind is {self.kind!r}; it can be {', '.join(AVERAGES)}"
+            )
+        if not 0.0 <= self.start < 1.0 or not 0.0 <= self.decay < 1.0 or self.k < 1:
+            raise ConfigError(
+                "callbacks.averaging: start and decay must be in [0, 1) and k at least 1; they "
+                f"are {self.start}, {self.decay} and {self.k}"
+            )
+
+
+@dataclass
+class CallbacksConfig:
+    """What happens at validations."""
+
+    averaging: AveragingConfig = field(default_factory=AveragingConfig)
+    patience: int | None = None
+    """Validations without a better BLEU after which the run stops; null: never."""
+
+    def __post_init__(self) -> None:
+        if self.patience is not None and self.patience < 1:
+            raise ConfigError(f"callbacks.patience is {self.patience}: it must be at least 1")
+
+
+@dataclass
+class LoggerConfig:
+    """Where the curves go, inside the run's folder."""
+
+    csv: bool = True
+    tensorboard: bool = True

@@ -1,0 +1,102 @@
+"""The Lightning module: a translation model with its objective, optimiser and schedule."""
+
+import random
+from typing import Any
+
+import lightning
+import torch
+from lightning.pytorch.utilities.types import OptimizerLRScheduler
+from torch import Tensor
+
+from kakehashi.data.batching import Batch
+from kakehashi.models import TranslationModel
+from kakehashi.training.objective import ObjectiveConfig, cross_entropy
+from kakehashi.training.optimizer import OptimizerConfig, build_optimizer
+from kakehashi.training.schedule import Schedule
+from kakehashi.training.validation import Tally, Validated, Validator
+
+
+class TranslationTask(lightning.LightningModule):
+    """One training step, one validation, and what the checkpoint needs to know of the run."""
+
+    def __init__(
+        self,
+        model: TranslationModel[Any],
+        objective: ObjectiveConfig,
+        optimizer: OptimizerConfig,
+        schedule: Schedule,
+        validator: Validator,
+        facts: dict[str, Any],
+        fused: bool = True,
+    ) -> None:
+        """``facts``: plain values to keep in every checkpoint (tokenizer hash, seed, ...)."""
+        super().__init__()
+        self.model = model
+        self.objective = objective
+        self.optimizer = optimizer
+        self.schedule = schedule
+        self.validator = validator
+        self.facts = facts
+        self.fused = fused
+        self.tally = Tally()
+        self.validated: Validated | None = None
+        """The latest validation."""
+        self.nll = 0.0
+        """Of the latest training batch, in nats a token."""
+        self.tokens = 0
+        """Real source and target tokens trained on so far, by this process."""
+
+    def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
+        """Mean label-smoothed cross-entropy of the batch's real target tokens."""
+        allowed, real = batch.source_allowed, batch.target_allowed
+        features = self.model.features(batch.source, allowed, batch.target_input)
+        loss = cross_entropy(
+            features[real],
+            self.model.output.weight,
+            self.model.output.bias,
+            batch.target_output[real],
+            self.objective.label_smoothing,
+            self.objective.chunk,
+        )
+        self.nll = loss.nll.item()
+        self.tokens += int(allowed.sum()) + int(real.sum())
+        return loss.smoothed
+
+    def on_validation_epoch_start(self) -> None:
+        self.tally = Tally()
+
+    def validation_step(self, batch: Batch, batch_idx: int) -> None:
+        """Gather one batch; the scores are formed over all of them."""
+        self.validator.visit(self.model, batch, self.tally)
+
+    def on_validation_epoch_end(self) -> None:
+        tallies: list[Tally] = [self.tally]
+        if self.trainer.world_size > 1:
+            tallies = [Tally()] * self.trainer.world_size
+            torch.distributed.all_gather_object(tallies, self.tally)
+        self.validated = self.validator.result(tallies)
+        self.log("valid/bleu", self.validated.bleu, rank_zero_only=False)
+        self.log("valid/nll", self.validated.nll, rank_zero_only=False)
+
+    def configure_optimizers(self) -> OptimizerLRScheduler:
+        """One optimiser; its rates follow the schedule from update to update."""
+        optimizer = build_optimizer(self.model, self.optimizer, self.fused)
+        # a plain function keeps the schedule out of the checkpoint, where it is a pure function
+        # of numbers that are there anyway
+        scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda n: self.schedule(n))
+        return {
+            "optimizer": optimizer,
+            "lr_scheduler": {"scheduler": scheduler, "interval": "step"},
+        }
+
+    def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        """Beside Lightning's own: the random states, the length of the run, and the facts."""
+        version, words, gauss = random.getstate()
+        checkpoint["kakehashi"] = self.facts | {
+            "total_updates": self.schedule.total,
+            "random": {
+                "python": [version, list(words), gauss],
+                "torch": torch.get_rng_state(),
+                "cuda": torch.cuda.get_rng_state_all() if torch.cuda.is_available() else [],
+            },
+        }

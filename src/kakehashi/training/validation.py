@@ -1,0 +1,129 @@
+"""Validation: what the model gives the true translations, and what it says itself."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from kakehashi.data.batching import Batch
+from kakehashi.decoding import DecodingConfig, beam_search, greedy_search, max_lengths
+from kakehashi.evaluation.metrics import corpus_scores
+from kakehashi.models import TranslationModel
+from kakehashi.training.objective import cross_entropy
+
+
+@dataclass(frozen=True)
+class Validated:
+    """How a model does on the validation pairs."""
+
+    nll: float
+    """-log p of a target token in nats, mean over all of them (EOS included)."""
+    bleu: float
+    """Of detokenised translations against the raw references."""
+
+
+@dataclass
+class Tally:
+    """What has been gathered of a validation so far; sums, so that batches can be cut anyhow."""
+
+    nll: float = 0.0
+    tokens: int = 0
+    translations: dict[int, str] | None = None
+
+    def __post_init__(self) -> None:
+        self.translations = {} if self.translations is None else self.translations
+
+
+class Validator:
+    """Scores batches of validation pairs.
+
+    Args:
+        references: the raw target side; a batch's index points into it.
+        decode: from ids to text.
+        target_language: decides BLEU's tokenizer.
+        decoding: the search; a beam of 1 is several times faster than one of 5.
+        chunk: tokens projected to the vocabulary at once.
+    """
+
+    def __init__(
+        self,
+        references: Sequence[str],
+        decode: Callable[[Sequence[int]], str],
+        target_language: str,
+        decoding: DecodingConfig,
+        chunk: int = 256,
+    ) -> None:
+        self.references = references
+        self.decode = decode
+        self.target_language = target_language
+        self.decoding = decoding
+        self.chunk = chunk
+
+    @torch.no_grad()
+    def visit(self, model: TranslationModel[Any], batch: Batch, tally: Tally) -> None:
+        """Add one batch to the tally; the model is in evaluation mode."""
+        allowed = batch.source_allowed
+        features = model.features(batch.source, allowed, batch.target_input)
+        real = batch.target_allowed
+        loss = cross_entropy(
+            features[real],
+            model.output.weight,
+            model.output.bias,
+            batch.target_output[real],
+            chunk=self.chunk,
+        )
+        tokens = batch.n_target_tokens
+        tally.nll += loss.nll.item() * tokens
+        tally.tokens += tokens
+        assert tally.translations is not None
+        for start in range(0, len(batch.index), self.decoding.batch_size):
+            rows = slice(start, start + self.decoding.batch_size)
+            texts = self._translate(model, batch.source[rows], allowed[rows])
+            tally.translations.update(zip(batch.index[rows].tolist(), texts, strict=True))
+
+    def _translate(
+        self, model: TranslationModel[Any], source: torch.Tensor, allowed: torch.Tensor
+    ) -> list[str]:
+        encoded = model.encode(source, allowed)
+        limits = max_lengths(allowed, self.decoding)
+        penalty = self.decoding.length_penalty
+        if self.decoding.beam == 1:
+            found = greedy_search(model, encoded, max_lengths=limits, length_penalty=penalty)
+        else:
+            found = beam_search(
+                model,
+                encoded,
+                beam=self.decoding.beam,
+                max_lengths=limits,
+                length_penalty=penalty,
+            )
+        return [self.decode(best[0].ids) for best in found]
+
+    def result(self, tallies: Sequence[Tally]) -> Validated:
+        """The scores of all pairs in the tallies (of several processes, perhaps)."""
+        translations: dict[int, str] = {}
+        for tally in tallies:
+            translations.update(tally.translations or {})
+        order = sorted(translations)
+        scores = corpus_scores(
+            [translations[i] for i in order],
+            [self.references[i] for i in order],
+            self.target_language,
+            n_bootstrap=0,
+        )
+        nll = sum(tally.nll for tally in tallies) / sum(tally.tokens for tally in tallies)
+        return Validated(nll, scores.bleu.value)
+
+    def run(self, model: TranslationModel[Any], batches: Sequence[Batch]) -> Validated:
+        """Validate outside of a training loop."""
+        device = next(model.parameters()).device
+        training = model.training
+        model.eval()
+        tally = Tally()
+        try:
+            for batch in batches:
+                self.visit(model, batch.to(device), tally)
+        finally:
+            model.train(training)
+        return self.result([tally])
