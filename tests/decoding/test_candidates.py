@@ -1,0 +1,51 @@
+"""The best extensions against a full log softmax and a full sort."""
+
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kakehashi.decoding.candidates import FIRST, best_extensions, top_tokens
+from kakehashi.symbols import BOS, EOS, PAD, UNK
+
+
+def test_what_is_never_generated_stands_before_eos() -> None:
+    assert {PAD, UNK, BOS} == set(range(FIRST))
+    assert FIRST == EOS
+
+
+@given(
+    rows=st.lists(st.lists(st.integers(-2, 2), min_size=17, max_size=17), min_size=1, max_size=5),
+    k=st.integers(1, 20),
+)
+def test_equal_logits_come_in_the_order_of_their_pieces(rows: list[list[int]], k: int) -> None:
+    logits = torch.tensor(rows, dtype=torch.float32)
+    values, tokens = top_tokens(logits, k)
+    for row, chosen, value in zip(rows, tokens.tolist(), values.tolist(), strict=True):
+        expected = sorted(range(FIRST, 17), key=lambda piece: (-row[piece], piece))[:k]
+        assert chosen == expected
+        assert value == [row[piece] for piece in expected]
+
+
+@given(seed=st.integers(0, 10**6), beam=st.integers(1, 40))
+def test_equals_the_best_of_a_full_log_softmax(seed: int, beam: int) -> None:
+    generator = torch.Generator().manual_seed(seed)
+    logits = 3 * torch.randn(2, 3, 13, generator=generator)
+    live = -5 * torch.rand(2, 3, generator=generator)
+    live[1, 2] = -torch.inf
+    best = best_extensions(logits, live, beam)
+    full = (logits.log_softmax(-1) + live.unsqueeze(-1))[..., FIRST:]
+    expected, places = full.flatten(1).sort(dim=1, descending=True, stable=True)
+    width = best.token.shape[1]
+    assert width == min(beam, 3 * (13 - FIRST))
+    torch.testing.assert_close(best.log_probability, expected[:, :width])
+    real = expected[:, :width] > -torch.inf
+    assert torch.equal(best.row[real], (places[:, :width] // (13 - FIRST))[real])
+    assert torch.equal(best.token[real], (places[:, :width] % (13 - FIRST) + FIRST)[real])
+
+
+def test_half_precision_logits_are_scored_in_single() -> None:
+    logits = torch.randn(1, 2, 19).to(torch.bfloat16)
+    best = best_extensions(logits, torch.zeros(1, 2), 3)
+    assert best.log_probability.dtype == torch.float32
+    full = logits.float().log_softmax(-1)[..., FIRST:].flatten()
+    torch.testing.assert_close(best.log_probability[0], full.sort(descending=True).values[:3])
