@@ -203,14 +203,21 @@ class BatchSampler:
 
     def state_dict(self) -> dict[str, Any]:
         """Where the sampler stands, and what its order depends on."""
-        return {"epoch": self.epoch, "position": self.position, "seed": self._seed}
+        return {
+            "epoch": self.epoch,
+            "position": self.position,
+            "seed": self._seed,
+            "batches": len(self),
+        }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on after the last batch handed out; raises DataError for another seed's state."""
-        if state["seed"] != self._seed:
+        """Go on after the last batch handed out; raises DataError for another order's state."""
+        if (state["seed"], state["batches"]) != (self._seed, len(self)):
             raise DataError(
-                f"the saved position belongs to seed {state['seed']}, this run has {self._seed}: "
-                "the order of the batches would not be the same"
+                f"the saved position belongs to seed {state['seed']} and {state['batches']} "
+                f"batches an epoch, this run has seed {self._seed} and {len(self)}: the same "
+                "corpus, tokenizer, data.batch_tokens, seed and number of processes are needed "
+                "to go on"
             )
         self.epoch, self.position = int(state["epoch"]), int(state["position"])
         if self.position >= len(self):

@@ -145,6 +145,16 @@ def write_bytes(path: str | Path, content: bytes) -> None:
         raise DataError(f"cannot write {path}: {error.strerror or error}") from error
 
 
+def sync_folder(folder: Path) -> None:
+    """Have the folder's files, and the folder itself, reach the disk."""
+    for path in (*folder.iterdir(), folder):
+        descriptor = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
 def _bad_bytes(name: str, line: int, byte: int) -> str:
     return (
         f"{name}, line {line}: byte 0x{byte:02X} is not UTF-8; convert the file "

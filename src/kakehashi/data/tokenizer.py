@@ -65,7 +65,7 @@ class Tokenizer:
         model = io.BytesIO()
         try:
             sentencepiece.SentencePieceTrainer.train(
-                sentence_iterator=iter(lines),
+                sentence_iterator=map(_writable, lines),
                 model_writer=model,
                 vocab_size=vocab_size,
                 model_type=kind,

@@ -1,5 +1,6 @@
 """A corpus from a hub of data sets, or from a local folder of the same form."""
 
+import logging
 from typing import Any
 
 from kakehashi.data.config import DataConfig, SplitConfig
@@ -47,6 +48,8 @@ def _load(config: DataConfig, split: str) -> Any:
     import datasets
     from datasets.exceptions import DatasetsError
 
+    # The client's retries end in one error that says the same; each is a line of its own here.
+    logging.getLogger("huggingface_hub").setLevel(logging.ERROR)
     try:
         return datasets.load_dataset(
             config.hub_path, config.hub_name, revision=config.hub_revision, split=split

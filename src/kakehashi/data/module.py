@@ -1,0 +1,121 @@
+"""A corpus as Lightning takes it: loaders of batches for training and validation."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from lightning import LightningDataModule
+
+from kakehashi.data.batching import BatchSampler, FlatCorpus
+from kakehashi.data.corpora.base import Corpus
+from kakehashi.data.loader import BatchLoader
+from kakehashi.data.notes import note
+from kakehashi.data.pairs import Pairs
+from kakehashi.data.tokenised import cached
+from kakehashi.data.tokenizer import Tokenizer
+from kakehashi.errors import DataError
+
+
+class TranslationData(LightningDataModule):
+    """Tokenised train and valid of a corpus.
+
+    Training batches are a pure function of (seed, epoch), shared out between processes. Validation
+    runs through all of valid in one fixed order, on every process alike, so its figures don't
+    depend on their number. Needs `use_distributed_sampler=False` of the Trainer.
+    """
+
+    def __init__(
+        self,
+        corpus: Corpus,
+        tokenizer: Tokenizer,
+        *,
+        root: str | Path = "data",
+        max_length: int = 128,
+        batch_tokens: int = 4096,
+        validation_batch_tokens: int = 8192,
+        seed: int = 0,
+        workers: int = 0,
+    ) -> None:
+        """Tokenise, or find the tokenised text in `root`/cache.
+
+        Training pairs with more than `max_length` pieces on a side go into the corpus's ledger
+        and take no part; the batches' `index` counts all of train. Raises DataError when none is
+        left.
+        """
+        super().__init__()
+        self.corpus, self.tokenizer = corpus, tokenizer
+        self.batch_tokens, self.validation_batch_tokens = batch_tokens, validation_batch_tokens
+        self._seed, self._workers = seed, workers
+        self.train_tokens = cached(corpus.train, tokenizer, root)
+        self.valid_tokens = cached(corpus.valid, tokenizer, root)
+        self._rows = _short_enough(self.train_tokens, corpus, max_length)
+
+    @property
+    def valid_pairs(self) -> Pairs:
+        """The raw text of valid."""
+        return self.corpus.valid
+
+    @property
+    def test_pairs(self) -> Pairs:
+        """The raw text of test."""
+        return self.corpus.test
+
+    @property
+    def n_training_pairs(self) -> int:
+        """Pairs that take part in training."""
+        return len(self._rows)
+
+    def train_dataloader(self) -> BatchLoader:
+        """This process's share of the training batches."""
+        trainer = self.trainer
+        sampler = BatchSampler(
+            self.train_tokens.source_lengths,
+            self.train_tokens.target_lengths,
+            batch_tokens=self.batch_tokens,
+            seed=self._seed,
+            rows=self._rows,
+            rank=0 if trainer is None else trainer.global_rank,
+            world_size=1 if trainer is None else trainer.world_size,
+        )
+        return BatchLoader(self.train_tokens, sampler, workers=self._workers)
+
+    def val_dataloader(self) -> BatchLoader:
+        """All of valid, by length."""
+        sampler = BatchSampler(
+            self.valid_tokens.source_lengths,
+            self.valid_tokens.target_lengths,
+            batch_tokens=self.validation_batch_tokens,
+            shuffle=False,
+        )
+        return BatchLoader(self.valid_tokens, sampler)
+
+    def facts(self) -> dict[str, Any]:
+        """Counts for a run's summary: pairs, and pieces without specials."""
+        train = self.train_tokens
+        return {
+            "training_pairs": self.n_training_pairs,
+            "validation_pairs": len(self.corpus.valid),
+            "test_pairs": len(self.corpus.test),
+            "source_pieces": int(train.source_lengths[self._rows].sum()),
+            "target_pieces": int(train.target_lengths[self._rows].sum()),
+            "left_out": self.corpus.ledger.totals(),
+        }
+
+
+def _short_enough(tokens: FlatCorpus, corpus: Corpus, max_length: int) -> np.ndarray[Any, Any]:
+    source, target = tokens.source_lengths > max_length, tokens.target_lengths > max_length
+    for i in np.flatnonzero(source | target).tolist():
+        side = "both" if source[i] and target[i] else "source" if source[i] else "target"
+        corpus.ledger.add("train", corpus.train.lines[i], f"more than {max_length} pieces", side)
+    rows = np.flatnonzero(~(source | target))
+    if left_out := len(tokens) - len(rows):
+        note(
+            f"{corpus.name}, train: {left_out:,} of {len(tokens):,} pairs have more than "
+            f"{max_length} pieces (data.max_length) on a side and are left out"
+        )
+    if not len(rows):
+        raise DataError(
+            f"{corpus.train.origin}: no training pair has at most {max_length} pieces on each "
+            "side; raise data.max_length"
+        )
+    return rows

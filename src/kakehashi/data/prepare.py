@@ -1,0 +1,52 @@
+"""The tokenizer of a corpus: trained on its training text once, then found again."""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from importlib.metadata import version
+from itertools import chain
+from pathlib import Path
+
+from kakehashi.data.config import TokenizerConfig
+from kakehashi.data.corpora.base import Corpus
+from kakehashi.data.notes import note
+from kakehashi.data.reading import expand
+from kakehashi.data.tokenizer import Tokenizer
+
+MAX_TRAINING_LINES = 1_000_000
+"""Of each language; from a larger corpus so many are taken at even distances. SentencePiece holds
+them all in memory, and more of them change few pieces."""
+
+
+def prepare_tokenizer(config: TokenizerConfig, corpus: Corpus, root: str | Path) -> Tokenizer:
+    """The tokenizer trained on the corpus's training text, both sides together.
+
+    It is kept in `root`/cache under the hash of the text, the settings and SentencePiece's
+    version; the same ones give the same bytes. Raises TokenizerError when the text doesn't allow
+    the vocabulary's size (nothing is written then), or when the kept file is damaged.
+    """
+    settings = json.dumps(asdict(config), sort_keys=True)
+    content = f"{version('sentencepiece')} {settings} {corpus.train.digest()}"
+    key = hashlib.sha256(content.encode()).hexdigest()[:24]
+    path = expand(root) / "cache" / f"tokenizer-{key}.model"
+    if path.exists():
+        return Tokenizer.load(path)
+    note(f"Training the tokenizer: {config.kind}, {config.vocab_size:,} pieces")
+    tokenizer = Tokenizer.train(
+        chain(_sample(corpus.train.source), _sample(corpus.train.target)),
+        vocab_size=config.vocab_size,
+        kind=config.kind,
+        normalization=config.normalization,
+        character_coverage=config.character_coverage,
+        byte_fallback=config.byte_fallback,
+    )
+    tokenizer.save(path)
+    return tokenizer
+
+
+def _sample(lines: Sequence[str]) -> Sequence[str]:
+    if len(lines) <= MAX_TRAINING_LINES:
+        return lines
+    n = len(lines)
+    return [lines[i * n // MAX_TRAINING_LINES] for i in range(MAX_TRAINING_LINES)]
