@@ -27,7 +27,11 @@ def attend(
     """Mix the values of each query's keys, in the proportions of softmax(score).
 
     Args:
-        score: f; a mere (scaled) dot product runs on the fused kernel unless weights are wanted.
+        score: f, how well a query fits a key; a mere (scaled) dot product runs on the fused kernel
+            unless weights are wanted or dropped.
+        q: queries.
+        k: keys.
+        v: values, one for each key.
         allowed: True where a query may attend to a key; None allows everything. A query that may
             attend to nothing gets zeros.
         dropout: probability with which a weight is dropped; pass 0 when not training.

@@ -11,12 +11,24 @@ def keep_mask(shape: torch.Size, p: float) -> tuple[Tensor, float]:
 
     One random 64-bit word decides eight elements: about a tenth of the time of ``bernoulli_``.
     Drawn from torch's global generator. Also returns the factor that keeps the expectation.
+    At least one and at most 255 of 256 elements are dropped, however close p is to 0 or 1.
     """
-    dropped = max(1, round(256 * p))
+    dropped = min(max(1, round(256 * p)), 255)
     n = shape.numel()
     words = torch.empty((n + 7) // 8, dtype=torch.int64).random_(-(2**63), None)
     keep = words.view(torch.uint8)[:n].view(shape) >= dropped
     return keep, 256.0 / (256 - dropped)
+
+
+def check_probability(p: float) -> float:
+    """The given probability of dropping an element.
+
+    Raises:
+        ValueError: if it does not lie in [0, 1).
+    """
+    if not 0.0 <= p < 1.0:
+        raise ValueError(f"a dropout probability lies in [0, 1), not {p}")
+    return p
 
 
 class _MaskedScale(torch.autograd.Function):
@@ -42,7 +54,7 @@ def dropout(x: Float[Tensor, "*shape"], p: float, training: bool) -> Float[Tenso
     if x.device.type != "cpu":
         return F.dropout(x, p, training=True)
     keep, scale = keep_mask(x.shape, p)
-    dropped: Tensor = _MaskedScale.apply(x, keep, scale)
+    dropped: Tensor = _MaskedScale.apply(x, keep, scale)  # type: ignore[no-untyped-call]
     return dropped
 
 
@@ -51,9 +63,7 @@ class Dropout(nn.Module):
 
     def __init__(self, p: float) -> None:
         super().__init__()
-        if not 0.0 <= p < 1.0:
-            raise ValueError(f"a dropout probability lies in [0, 1), not {p}")
-        self.p = p
+        self.p = check_probability(p)
 
     def forward(self, x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
         return dropout(x, self.p, self.training)

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from kakehashi.attention.core import attend
+from kakehashi.attention.dropout import check_probability
 from kakehashi.attention.memory import Memory
 from kakehashi.attention.scores import make_score
 
@@ -30,6 +31,10 @@ class Attention(nn.Module):
         score: name of f, see ``make_score``.
         bias: whether the projections have one.
         dropout: probability of dropping an attention weight in training.
+
+    Raises:
+        ValueError: for an unknown score, a probability outside [0, 1), or heads that cannot share
+            raw values evenly.
     """
 
     def __init__(
@@ -49,7 +54,7 @@ class Attention(nn.Module):
         if d_v is None and d_memory % n_heads:
             raise ValueError(f"{n_heads} heads cannot share raw values of width {d_memory}")
         self.n_heads = n_heads
-        self.dropout = dropout
+        self.dropout = check_probability(dropout)
         self.score = make_score(score, n_heads, d_k)
         self.query = nn.Linear(d_query, n_heads * d_k, bias=bias)
         self.key = nn.Linear(d_memory, n_heads * d_k, bias=bias)
@@ -111,7 +116,9 @@ class Attention(nn.Module):
             return_weights=return_weights,
         )
         merged = context.transpose(1, 2).flatten(2)
-        return (merged if self.output is None else self.output(merged)), weights
+        result: Tensor = merged if self.output is None else self.output(merged)
+        return result, weights
 
     def _heads(self, x: Float[Tensor, "B N HD"]) -> Float[Tensor, "B H N D"]:
-        return x.unflatten(-1, (self.n_heads, -1)).transpose(1, 2)
+        heads: Tensor = x.unflatten(-1, (self.n_heads, -1))
+        return heads.transpose(1, 2)

@@ -59,7 +59,7 @@ class General(Score):
     def __init__(self, n_heads: int, d_query: int, d_key: int) -> None:
         super().__init__()
         self.weight = nn.Parameter(torch.empty(n_heads, d_key, d_query))
-        # As large as the scaled dot's at the start: W near the identity over sqrt(d_k).
+        # So large that scores vary as much as the scaled dot's do at the start.
         bound = math.sqrt(3.0 / d_query) / math.sqrt(d_key)
         nn.init.uniform_(self.weight, -bound, bound)
 
