@@ -19,7 +19,7 @@ cp tests/corpus/small.de tests/corpus/small.en "$work/some where else/"
 cd "$work/some where else"
 "$bin/kakehashi" train data=files name=check data.source_language=de data.target_language=en \
     data.train.source=small.de data.train.target=small.en data.valid_size=10 data.test_size=10 \
-    tokenizer.vocab_size=400 trainer.max_minutes=null trainer.max_updates=20
+    tokenizer.vocab_size=400 trainer=updates trainer.max_updates=20
 printf 'Guten Morgen!\n\nDer Hund schläft.\n' | "$bin/kakehashi" translate runs/check/latest \
     > translations
 lines=$(wc -l < translations)
