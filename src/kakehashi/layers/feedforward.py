@@ -12,12 +12,17 @@ class FeedForward(nn.Module):
 
     SwiGLU (Shazeer, 2020) has a third matrix; choose d_feedforward two thirds as large for the
     same number of parameters.
+
+    Raises:
+        ValueError: for an activation that is not relu, gelu or swiglu.
     """
 
     def __init__(
         self, d_model: int, d_feedforward: int, activation: str, bias: bool, dropout: float
     ) -> None:
         super().__init__()
+        if activation not in ("relu", "gelu", "swiglu"):
+            raise ValueError(f"unknown activation {activation!r}: relu, gelu or swiglu")
         self.activation = activation
         self.inner = nn.Linear(d_model, d_feedforward, bias=bias)
         self.gate = nn.Linear(d_model, d_feedforward, bias=bias) if activation == "swiglu" else None

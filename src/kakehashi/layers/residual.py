@@ -9,32 +9,45 @@ EPSILON = 1e-6
 
 
 def make_norm(kind: str, d_model: int, bias: bool) -> nn.Module:
-    """Layer normalisation ("layer") or root-mean-square normalisation ("rms")."""
-    if kind == "rms":
-        return nn.RMSNorm(d_model, eps=EPSILON)
-    return nn.LayerNorm(d_model, eps=EPSILON, bias=bias)
+    """Layer normalisation ("layer") or root-mean-square normalisation ("rms", never a bias).
+
+    Raises:
+        ValueError: for any other kind.
+    """
+    match kind:
+        case "layer":
+            return nn.LayerNorm(d_model, eps=EPSILON, bias=bias)
+        case "rms":
+            return nn.RMSNorm(d_model, eps=EPSILON)
+    raise ValueError(f"unknown norm {kind!r}: layer or rms")
 
 
 class Residual(nn.Module):
     """Pre-norm ``x + drop(f(norm(x)))`` or post-norm ``norm(x + drop(f(x)))``.
 
     Use: ``y = f(residual.before(x)); x = residual.after(x, y)``.
+
+    Raises:
+        ValueError: for a position of the norm that is neither "pre" nor "post".
     """
 
     def __init__(self, norm: nn.Module, position: str, dropout: float) -> None:
         super().__init__()
+        if position not in ("pre", "post"):
+            raise ValueError(f"unknown position of a norm {position!r}: pre or post")
         self.norm = norm
         self.pre = position == "pre"
         self.dropout = Dropout(dropout)
 
     def before(self, x: Float[Tensor, "*B D"]) -> Float[Tensor, "*B D"]:
         """What the sublayer reads."""
-        if not self.pre:
-            return x
-        normed: Tensor = self.norm(x)
-        return normed
+        return self._normed(x) if self.pre else x
 
     def after(self, x: Float[Tensor, "*B D"], y: Float[Tensor, "*B D"]) -> Float[Tensor, "*B D"]:
         """The stream after the sublayer's result ``y`` is added."""
-        added = x + self.dropout(y)
-        return added if self.pre else self.norm(added)
+        added: Tensor = x + self.dropout(y)
+        return added if self.pre else self._normed(added)
+
+    def _normed(self, x: Tensor) -> Tensor:
+        normed: Tensor = self.norm(x)
+        return normed
