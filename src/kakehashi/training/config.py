@@ -91,10 +91,14 @@ class CallbacksConfig:
     averaging: AveragingConfig = field(default_factory=AveragingConfig)
     patience: int | None = None
     """Validations without a better BLEU after which the run stops; null: never."""
+    validation_beam: int = 1
+    """Beam of the translations that validation BLEU is computed on; 1 is greedy and fast."""
 
     def __post_init__(self) -> None:
-        if self.patience is not None and self.patience < 1:
-            raise ConfigError(f"callbacks.patience is {self.patience}: it must be at least 1")
+        for setting in ("patience", "validation_beam"):
+            value = getattr(self, setting)
+            if value is not None and value < 1:
+                raise ConfigError(f"callbacks.{setting} is {value}: it must be at least 1")
 
 
 @dataclass

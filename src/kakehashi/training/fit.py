@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import lightning
+import torch
+import torch.utils.deterministic
 from lightning.pytorch.callbacks import Callback, EarlyStopping
 from lightning.pytorch.loggers import CSVLogger, Logger, TensorBoardLogger
 
@@ -23,7 +25,7 @@ from kakehashi.training.duration import PROBED, TimeBudget
 from kakehashi.training.module import TranslationTask
 from kakehashi.training.objective import ObjectiveConfig
 from kakehashi.training.optimizer import OptimizerConfig
-from kakehashi.training.plan import Plan
+from kakehashi.training.plan import Plan, updates_per_epoch
 from kakehashi.training.progress import ProgressLine
 from kakehashi.training.schedule import Schedule, ScheduleConfig
 from kakehashi.training.validation import Validated, Validator
@@ -103,7 +105,8 @@ class _Run:
     ) -> None:
         self.settings, self.folder, self.data = settings, folder, data
         self.model, self.validator = model, validator
-        self.batches_per_epoch = len(data.train_dataloader())
+        processes = settings.trainer.devices * settings.trainer.num_nodes
+        self.batches_per_epoch = -(-len(data.train_dataloader()) // processes)
         self.validation: list[Batch] = list(data.val_dataloader())
         self.plan = Plan.of(settings.trainer, self.batches_per_epoch)
         self.schedule = Schedule(settings.schedule, self.plan.total)
@@ -125,13 +128,11 @@ class _Run:
     def train(self) -> None:
         """Run the loop to its end."""
         trainer = self._trainer()
+        # with deterministic algorithms torch would also overwrite all new memory, for debugging
+        torch.utils.deterministic.fill_uninitialized_memory = False
         with quiet_lightning():
             try:
-                trainer.fit(
-                    self.task,
-                    train_dataloaders=self.data.train_dataloader(),
-                    val_dataloaders=_Batches(self.validation[trainer.global_rank :: trainer.world_size]),
-                )
+                trainer.fit(self.task, datamodule=_Loaders(self.data, self.validation))
             except SystemExit:
                 # Lightning turns Ctrl-C into an exit of its own and leaves the signal switched off
                 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -223,7 +224,8 @@ class _Run:
         return Fitted(
             updates=self.updates,
             total_updates=self.updates if total is None else total,
-            epochs=self.updates * self.settings.trainer.accumulate / self.batches_per_epoch,
+            epochs=self.updates
+            / updates_per_epoch(self.batches_per_epoch, self.settings.trainer.accumulate),
             tokens=self.task.tokens,
             seconds=self.recorder.seconds,
             validation_seconds=self.recorder.validating,
@@ -239,6 +241,22 @@ class _Run:
         if kind == "last_k":
             return mean_of_checkpoints([Path(p) for p in sorted(self.newest.best_k_models)])
         return self.average.weights if kind != "none" and self.average.count else None
+
+
+class _Loaders(lightning.LightningDataModule):
+    """Training batches as the data give them; validation batches dealt out to the processes."""
+
+    def __init__(self, data: lightning.LightningDataModule, validation: list[Batch]) -> None:
+        super().__init__()
+        self.data, self.validation = data, validation
+
+    def train_dataloader(self) -> Any:
+        self.data.trainer = self.trainer
+        return self.data.train_dataloader()
+
+    def val_dataloader(self) -> "_Batches":
+        assert self.trainer is not None
+        return _Batches(self.validation[self.trainer.global_rank :: self.trainer.world_size])
 
 
 class _Batches:

@@ -48,18 +48,20 @@ class TranslationTask(lightning.LightningModule):
 
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
         """Mean label-smoothed cross-entropy of the batch's real target tokens."""
-        allowed, real = batch.source_allowed, batch.target_allowed
+        allowed = batch.source_allowed
         features = self.model.features(batch.source, allowed, batch.target_input)
+        # rows by number: the gradient of a selection by mask takes three times as long
+        real = batch.target_allowed.flatten().nonzero().squeeze(1)
         loss = cross_entropy(
-            features[real],
+            features.flatten(0, 1).index_select(0, real),
             self.model.output.weight,
             self.model.output.bias,
-            batch.target_output[real],
+            batch.target_output.flatten().index_select(0, real),
             self.objective.label_smoothing,
             self.objective.chunk,
         )
         self.nll = loss.nll.item()
-        self.tokens += int(allowed.sum()) + int(real.sum())
+        self.tokens += int(allowed.sum()) + len(real)
         return loss.smoothed
 
     def on_validation_epoch_start(self) -> None:

@@ -114,7 +114,7 @@ class ProgressLine(Callback):
     def on_train_end(
         self, trainer: lightning.Trainer, pl_module: lightning.LightningModule
     ) -> None:
-        self.bar.stop()
+        self._stop()
 
     def on_exception(
         self,
@@ -122,7 +122,11 @@ class ProgressLine(Callback):
         pl_module: lightning.LightningModule,
         exception: BaseException,
     ) -> None:
-        self.bar.stop()
+        self._stop()
+
+    def _stop(self) -> None:
+        if self.live:
+            self.bar.stop()
 
 
 def clock(seconds: float) -> str:

@@ -1,0 +1,88 @@
+"""The schema of `kakehashi train`: what can be set, of which type, and where the files stand."""
+
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from hydra.core.config_store import ConfigStore
+from omegaconf import MISSING, DictConfig, OmegaConf
+
+import kakehashi
+from kakehashi.data.config import DataConfig, TokenizerConfig
+from kakehashi.decoding.config import DecodingConfig
+from kakehashi.errors import ConfigError
+from kakehashi.models.config import ModelConfig, RNNConfig, TransformerConfig, model_config
+from kakehashi.training.config import CallbacksConfig, LoggerConfig, TrainerConfig
+from kakehashi.training.objective import ObjectiveConfig
+from kakehashi.training.optimizer import OptimizerConfig
+from kakehashi.training.schedule import ScheduleConfig
+
+
+@dataclass
+class TrainConfig:
+    """Everything that makes a run what it is."""
+
+    name: str = MISSING
+    """The folder of its runs."""
+    runs: str = "runs"
+    """The folder of all runs, from where the command is typed."""
+    seed: int = 1
+    data: DataConfig = field(default_factory=DataConfig)
+    tokenizer: TokenizerConfig = field(default_factory=TokenizerConfig)
+    model: Any = MISSING
+    objective: ObjectiveConfig = field(default_factory=ObjectiveConfig)
+    optimizer: OptimizerConfig = field(default_factory=OptimizerConfig)
+    schedule: ScheduleConfig = field(default_factory=ScheduleConfig)
+    trainer: TrainerConfig = field(default_factory=lambda: TrainerConfig(max_minutes=10))
+    callbacks: CallbacksConfig = field(default_factory=CallbacksConfig)
+    logger: LoggerConfig = field(default_factory=LoggerConfig)
+    decoding: DecodingConfig = field(default_factory=DecodingConfig)
+
+
+def register_schemas() -> None:
+    """Make the schemas known to Hydra, under the names that the files refer to."""
+    store = ConfigStore.instance()
+    store.store(name="train_schema", node=_schema())
+    store.store(group="schema", name="transformer", node=TransformerConfig)
+    store.store(group="schema", name="rnn", node=RNNConfig)
+
+
+def _schema() -> DictConfig:
+    schema: DictConfig = OmegaConf.structured(TrainConfig)
+    schema.trainer.max_minutes = None  # the choice of a length is the files', not the schema's
+    return schema
+
+
+def config_dir() -> Path:
+    """Where the configuration files are: in the installed package, or at the repository's top.
+
+    Raises:
+        ConfigError: when they are in neither place.
+    """
+    package = Path(kakehashi.__file__).resolve().parent
+    candidates = [package / "configs", package.parents[1] / "configs"]
+    for folder in candidates:
+        if (folder / "train.yaml").is_file():
+            return folder
+    raise ConfigError(
+        f"the configuration files are missing: train.yaml is neither in {candidates[0]} nor in "
+        f"{candidates[1]}; install Kakehashi again"
+    )
+
+
+def read_config(config: DictConfig) -> tuple[TrainConfig, ModelConfig]:
+    """Plain dataclasses from what Hydra composed, all values checked.
+
+    Works on a configuration without schemas too, as a process started by another one gets.
+
+    Raises:
+        ConfigError: for a value out of range.
+    """
+    known = {f.name for f in fields(TrainConfig)}
+    plain: dict[str, Any] = OmegaConf.to_container(config, resolve=True)  # type: ignore[assignment]
+    if unknown := sorted(set(plain) - known):
+        raise ConfigError(f"unknown settings: {', '.join(unknown)}")
+    model = model_config(plain["model"])
+    read = OmegaConf.to_object(OmegaConf.merge(_schema(), plain))
+    assert isinstance(read, TrainConfig)
+    return read, model

@@ -1,0 +1,222 @@
+"""What a run says at its end: summary.json for programs, summary.txt for people."""
+
+import json
+import os
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+import kakehashi
+from kakehashi.commands.runs import command, reproduce
+from kakehashi.data.reading import write_bytes
+from kakehashi.decoding import DecodingConfig
+from kakehashi.evaluation.metrics import Scores
+from kakehashi.inference.card import CardFacts
+from kakehashi.models import model_settings
+from kakehashi.training.fit import Fitted
+from kakehashi.training.progress import clock
+
+if TYPE_CHECKING:
+    from kakehashi.commands.run import Run
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One test sentence."""
+
+    source: str
+    translation: str
+    reference: str
+
+
+@dataclass(frozen=True)
+class TestResult:
+    """The test split, translated."""
+
+    __test__ = False  # not a test of pytest's
+
+    scores: Scores | None
+    """None without a test split."""
+    samples: list[Sample]
+    sentences_per_second: float
+    decoding: DecodingConfig
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, without the samples."""
+        plain = asdict(self)
+        del plain["samples"]
+        return plain
+
+
+def card_facts(run: "Run", fitted: Fitted, test: TestResult, max_length: int) -> CardFacts:
+    """What the model card tells."""
+    corpus = run.corpus
+    return CardFacts(
+        source_language=corpus.source_language,
+        target_language=corpus.target_language,
+        model=run.model_config,
+        vocab_size=run.tokenizer.vocab_size,
+        parameters=n_parameters(run),
+        corpus=corpus.name,
+        licence=corpus.licence,
+        attribution=corpus.attribution,
+        train_pairs=run.data.n_training_pairs,
+        valid_pairs=len(corpus.valid),
+        test_pairs=len(corpus.test),
+        max_length=max_length,
+        decoding=run.config.decoding,
+        scores=test.scores,
+        training={
+            "command": f"`{reproduce(run.words, run.config.trainer, fitted.total_updates)}`",
+            "updates": f"{fitted.updates:,} ({fitted.epochs:.1f} epochs)",
+            "time": f"{clock(fitted.seconds)} with validations",
+            "weights": chosen(fitted),
+            "seed": str(run.config.seed),
+        },
+        samples=[(s.source, s.translation, s.reference) for s in test.samples],
+    )
+
+
+def n_parameters(run: "Run") -> int:
+    """Trained numbers, tied ones once."""
+    return sum(p.numel() for p in run.model.parameters())
+
+
+def chosen(fitted: Fitted) -> str:
+    """Which weights were kept, and why."""
+    best = max(fitted.points, key=lambda point: point.bleu)
+    said = f"best checkpoint (update {best.update:,}): validation BLEU {best.bleu:.2f}"
+    if fitted.average is None:
+        return said
+    mean = f"averaged weights: validation BLEU {fitted.average.bleu:.2f}"
+    if fitted.chosen == "average":
+        return f"{mean}; {said}"
+    return f"{said}; {mean}"
+
+
+def write_summary(run: "Run", fitted: Fitted, test: TestResult) -> str:
+    """Write summary.json and summary.txt into the run's folder; returns the text."""
+    facts = _facts(run, fitted, test)
+    dumped = json.dumps(facts, indent=2, ensure_ascii=False) + "\n"
+    write_bytes(run.folder / "summary.json", dumped.encode())
+    text = _text(run, fitted, test)
+    write_bytes(run.folder / "summary.txt", text.encode())
+    return text
+
+
+def _facts(run: "Run", fitted: Fitted, test: TestResult) -> dict[str, Any]:
+    return {
+        "name": run.config.name,
+        "finished": datetime.now().astimezone().isoformat(timespec="seconds"),
+        "command": command(run.words),
+        "reproduce": reproduce(run.words, run.config.trainer, fitted.total_updates),
+        "seed": run.config.seed,
+        "corpus": {
+            "name": run.corpus.name,
+            "licence": run.corpus.licence,
+            "attribution": run.corpus.attribution,
+            "provenance": run.corpus.provenance,
+            **run.data.facts(),
+        },
+        "vocab_size": run.tokenizer.vocab_size,
+        "model": model_settings(run.model_config),
+        "parameters": n_parameters(run),
+        "training": fitted.as_dict(),
+        "test": test.as_dict(),
+        "seconds": {name: round(value, 2) for name, value in run.seconds.items()},
+        "samples": [asdict(sample) for sample in test.samples],
+        "versions": {"kakehashi": kakehashi.__version__, "torch": torch.__version__},
+        "machine": {"cores": os.cpu_count(), "threads": torch.get_num_threads()},
+    }
+
+
+def _text(run: "Run", fitted: Fitted, test: TestResult) -> str:
+    blocks = [
+        _heading(run),
+        _scores(run, test),
+        _made(run, fitted, test),
+        _samples(test),
+        _next(run, fitted),
+    ]
+    return "\n\n".join(block for block in blocks if block) + "\n"
+
+
+def _heading(run: "Run") -> str:
+    corpus = run.corpus
+    return (
+        f"{run.config.name}: {corpus.source_language} to {corpus.target_language}, "
+        f"{run.model_config.name} with {n_parameters(run):,} parameters"
+    )
+
+
+def _scores(run: "Run", test: TestResult) -> str:
+    if test.scores is None:
+        return "No test split, no scores."
+    pairs = len(run.corpus.test)
+    # a test split that was given is the user's own affair: overlaps were reported, not hidden
+    held_out = not run.config.data.test.given
+    apart = ", none of whose sentences occurs in the training pairs" if held_out else ""
+    lines = [f"Test split: {pairs:,} pairs{apart}."]
+    lines += [f"  {score}" for score in (test.scores.bleu, test.scores.chrf)]
+    lines += [f"  note: {note}" for note in test.scores.notes]
+    return "\n".join(lines)
+
+
+def _made(run: "Run", fitted: Fitted, test: TestResult) -> str:
+    trained = (
+        f"{fitted.updates:,} updates, {fitted.epochs:.1f} epochs of "
+        f"{run.data.n_training_pairs:,} pairs in {clock(fitted.seconds)} "
+        f"({clock(fitted.validation_seconds)} of it validation)"
+    )
+    rows = [
+        ("training", trained),
+        ("weights", chosen(fitted)),
+        ("time", ", ".join(f"{name} {clock(value)}" for name, value in run.seconds.items())),
+    ]
+    if test.scores is not None:
+        speed = f"{test.sentences_per_second:,.0f} sentences/s, beam {test.decoding.beam}"
+        rows.insert(2, ("decoding", speed))
+    return "\n".join(f"{name:<9} {value}" for name, value in rows)
+
+
+def _samples(test: TestResult) -> str:
+    blocks = [
+        f"  source      {sample.source}\n"
+        f"  translation {sample.translation}\n"
+        f"  reference   {sample.reference}"
+        for sample in test.samples
+    ]
+    return "\n\n".join(["Test sentences:", *blocks]) if blocks else ""
+
+
+def _next(run: "Run", fitted: Fitted) -> str:
+    folder = run.folder.absolute()
+    shown = _quoted(_short(run.folder.parent / "latest"))
+    lines = [
+        f"The model, its card, the curves and heatmap.png are in {folder}",
+        "",
+        "Next:",
+        f"  kakehashi translate {shown} -i FILE",
+        f"  kakehashi evaluate {shown} --source FILE --reference FILE",
+        f"  kakehashi heatmap {shown} --text TEXT -o attention.png",
+        f"  tensorboard --logdir {shown}",
+        "",
+        "The same run again, update for update:",
+        f"  {reproduce(run.words, run.config.trainer, fitted.total_updates)}",
+    ]
+    return "\n".join(lines)
+
+
+def _short(path: Path) -> Path:
+    """From the working directory where possible."""
+    path = path.absolute()
+    return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
+
+
+def _quoted(path: Path) -> str:
+    import shlex
+
+    return shlex.quote(str(path))

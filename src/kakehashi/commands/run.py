@@ -1,0 +1,207 @@
+"""From a configuration to a measured translator: everything that a training run does."""
+
+import shutil
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import lightning
+import torch
+from lightning.pytorch.utilities.rank_zero import rank_zero_only
+
+from kakehashi.commands.config import TrainConfig
+from kakehashi.commands.report import Sample, TestResult, card_facts, write_summary
+from kakehashi.commands.runs import point_latest
+from kakehashi.data.corpora import Corpus, load_corpus
+from kakehashi.data.module import TranslationData
+from kakehashi.data.notes import note
+from kakehashi.data.prepare import prepare_tokenizer
+from kakehashi.data.reading import write_lines
+from kakehashi.data.tokenizer import Tokenizer
+from kakehashi.decoding import DecodingConfig
+from kakehashi.errors import ConfigError
+from kakehashi.evaluation.metrics import corpus_scores
+from kakehashi.inference.card import model_card
+from kakehashi.inference.save import save_bundle
+from kakehashi.inference.translator import Translator
+from kakehashi.models import ModelConfig, TranslationModel, build_model
+from kakehashi.training.fit import FitSettings, Fitted, fit
+from kakehashi.training.validation import Validator
+
+SAMPLES = 10
+"""Test sentences shown in the summary."""
+READABLE = 12
+"""Pieces of the sentence whose attention is drawn."""
+
+
+@dataclass
+class Run:
+    """What a run is made of, as far as it has got."""
+
+    config: TrainConfig
+    model_config: ModelConfig
+    folder: Path
+    words: list[str]
+    """What followed `kakehashi train`."""
+    corpus: Corpus
+    tokenizer: Tokenizer
+    data: TranslationData
+    model: TranslationModel[Any]
+    seconds: dict[str, float] = field(default_factory=dict)
+    """Of each phase."""
+
+    @contextmanager
+    def phase(self, name: str) -> Iterator[None]:
+        """Time a phase."""
+        start = time.monotonic()
+        yield
+        self.seconds[name] = time.monotonic() - start
+
+
+def run(config: TrainConfig, model_config: ModelConfig, folder: Path, words: Sequence[str]) -> None:
+    """Load, train, choose, save, translate the test split, report on stdout.
+
+    Raises:
+        KakehashiError: when something is missing or cannot work; the message says what to do.
+    """
+    run = prepare(config, model_config, folder, list(words))
+    with run.phase("training"):
+        fitted = train(run)
+    if rank_zero_only.rank != 0:
+        return
+    max_length = _longest(run)
+    with run.phase("test"):
+        test = _test(run, max_length)
+    facts = card_facts(run, fitted, test, max_length)
+    _save(run, run.folder / "model", max_length, model_card(facts), fitted, test)
+    print(write_summary(run, fitted, test), end="")
+    point_latest(folder)
+
+
+def prepare(
+    config: TrainConfig, model_config: ModelConfig, folder: Path, words: list[str]
+) -> Run:
+    """Everything that comes before the first update."""
+    data_config, start = config.data, time.monotonic()
+    if config.trainer.threads is not None:
+        torch.set_num_threads(config.trainer.threads)
+    corpus = load_corpus(data_config)
+    if not len(corpus.valid):
+        raise ConfigError(
+            "the corpus has no validation pairs: set data.valid, or data.valid_size above 0"
+        )
+    tokenizer = prepare_tokenizer(config.tokenizer, corpus, data_config.root)
+    data = TranslationData(
+        corpus,
+        tokenizer,
+        root=data_config.root,
+        max_length=data_config.max_length,
+        batch_tokens=data_config.batch_tokens,
+        validation_batch_tokens=data_config.validation_batch_tokens,
+        seed=config.seed,
+        workers=data_config.workers,
+    )
+    # only now: whether the corpus was cached must not change the first weights
+    lightning.seed_everything(config.seed, workers=True, verbose=False)
+    model = build_model(model_config, tokenizer.vocab_size)
+    run = Run(config, model_config, folder, words, corpus, tokenizer, data, model)
+    run.seconds["corpus and tokenizer"] = time.monotonic() - start
+    return run
+
+
+def train(run: Run) -> Fitted:
+    """Fit the model; afterwards it holds the chosen weights."""
+    config = run.config
+    parameters = sum(p.numel() for p in run.model.parameters())
+    note(
+        f"{run.corpus.name}: {run.data.n_training_pairs:,} training pairs; "
+        f"{run.model_config.name} with {parameters:,} parameters; results go to {run.folder}"
+    )
+    beam = config.callbacks.validation_beam
+    decoding = DecodingConfig(
+        beam=beam,
+        length_penalty=config.decoding.length_penalty,
+        max_ratio=config.decoding.max_ratio,
+        max_extra=config.decoding.max_extra,
+        batch_size=4 * config.decoding.batch_size if beam == 1 else config.decoding.batch_size,
+    )
+    validator = Validator(
+        run.corpus.valid.target, run.tokenizer.decode, run.corpus.target_language, decoding
+    )
+    settings = FitSettings(
+        config.trainer,
+        config.objective,
+        config.optimizer,
+        config.schedule,
+        config.callbacks,
+        config.logger,
+        {"seed": config.seed, "tokenizer_sha256": run.tokenizer.fingerprint},
+    )
+    return fit(run.model, run.data, validator, settings, run.folder)
+
+
+def _longest(run: Run) -> int:
+    """Pieces of the longest training sentence, EOS included."""
+    tokens = run.data.train_tokens
+    longest = max(int(tokens.source_lengths.max()), int(tokens.target_lengths.max()))
+    return min(longest, run.config.data.max_length) + 1
+
+
+def _save(
+    run: Run,
+    folder: Path,
+    max_length: int,
+    card: str,
+    fitted: Fitted | None = None,
+    test: TestResult | None = None,
+) -> None:
+    metadata: dict[str, Any] = {"corpus": run.corpus.name, "licence": run.corpus.licence}
+    if fitted is not None:
+        metadata["training"] = fitted.as_dict()
+    if test is not None and test.scores is not None:
+        metadata["test"] = test.as_dict()
+    save_bundle(
+        folder,
+        run.model.float().cpu(),
+        run.tokenizer,
+        source_language=run.corpus.source_language,
+        target_language=run.corpus.target_language,
+        max_length=max_length,
+        decoding=run.config.decoding,
+        card=card,
+        metadata=metadata,
+    )
+
+
+def _test(run: Run, max_length: int) -> TestResult:
+    """Translate the test split with the model as it stands on disk, and score that."""
+    draft = run.folder / ".unscored"
+    _save(run, draft, max_length, "")
+    device = "cpu" if run.config.trainer.accelerator == "cpu" else "auto"
+    translator = Translator.load(draft, device)
+    shutil.rmtree(draft)
+    pairs, decoding = run.corpus.test, run.config.decoding
+    if not len(pairs):
+        return TestResult(None, [], 0.0, decoding)
+    note(f"translating {len(pairs):,} test sentences, beam {decoding.beam}")
+    start = time.monotonic()
+    texts = [translation.text for translation in translator.translate(pairs.source)]
+    seconds = time.monotonic() - start
+    write_lines(run.folder / "test_translations.txt", texts)
+    scores = corpus_scores(texts, pairs.target, run.corpus.target_language)
+    every = max(1, len(pairs) // SAMPLES)
+    rows = list(zip(pairs.source, texts, pairs.target, strict=True))[::every][:SAMPLES]
+    _heat_map(translator, pairs.source, run.folder / "heatmap.png")
+    return TestResult(scores, [Sample(*row) for row in rows], len(pairs) / seconds, decoding)
+
+
+def _heat_map(translator: Translator, lines: Sequence[str], path: Path) -> None:
+    """Draw how the model attends on the test sentence whose length is nearest to readable."""
+    from kakehashi.insight.sentence import draw_attention
+
+    lengths = [len(pieces) for pieces in translator.tokenizer.encode_batch(list(lines))]
+    line = lines[min(range(len(lines)), key=lambda i: abs(lengths[i] - READABLE))]
+    draw_attention(translator, line, path)

@@ -1,0 +1,71 @@
+"""`kakehashi train`: Hydra composes the experiment, and the whole path is walked.
+
+Every word after `train` is Hydra's. This file is a script too: Lightning starts the further
+processes of a distributed run by calling it again with the same words.
+"""
+
+import shutil
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+
+from kakehashi.commands.config import config_dir, read_config, register_schemas
+from kakehashi.commands.exits import fail, interrupted
+from kakehashi.errors import ConfigError, KakehashiError
+
+
+def train(words: Sequence[str] | None = None) -> None:
+    """Run `kakehashi train` with these words (None: those of the command line).
+
+    Raises:
+        SystemExit: with 1 after an error, 130 after Ctrl-C; what went wrong stands on stderr.
+    """
+    import hydra
+
+    folder = config_dir()
+    register_schemas()
+    if words is not None:
+        sys.argv = [__file__, *words]
+    hydra.main(config_path=str(folder), config_name="train", version_base="1.3")(_task)()
+
+
+def _task(composed: DictConfig) -> None:
+    """One run, in the folder that Hydra has made for it."""
+    from hydra.core.hydra_config import HydraConfig
+
+    hydra_config = HydraConfig.get()
+    folder = Path(hydra_config.runtime.output_dir)
+    words = list(hydra_config.overrides.task)
+    try:
+        try:
+            config, model = read_config(composed)
+        except OmegaConfBaseException as error:
+            raise ConfigError(str(error)) from error
+        (folder / "config.yaml").write_text(
+            OmegaConf.to_yaml(composed, resolve=True), encoding="utf-8"
+        )
+        # torch and Lightning take seconds to import: not before the configuration is known good
+        from kakehashi.commands.run import run
+
+        run(config, model, folder, words)
+    except KakehashiError as error:
+        _remove_if_nothing_was_trained(folder)
+        fail(error)
+    except KeyboardInterrupt:
+        kept = not _remove_if_nothing_was_trained(folder)
+        interrupted(f"what was trained so far is in {folder / 'checkpoints'}" if kept else "")
+
+
+def _remove_if_nothing_was_trained(folder: Path) -> bool:
+    """Leave no empty run folders behind."""
+    if any((folder / "checkpoints").glob("*.ckpt")):
+        return False
+    shutil.rmtree(folder, ignore_errors=True)
+    return True
+
+
+if __name__ == "__main__":
+    train()
