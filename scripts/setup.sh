@@ -69,7 +69,7 @@ case "$want" in run) extras= ;; dev) extras='[dev]' ;; *) fail "say run or dev" 
 rm -f "$stamp"
 echo "setup: installing the pinned versions into .venv (some minutes the first time)" >&2
 # Build tools first, pinned like the rest, so that nothing is built with whatever is newest today.
-install hatchling editables setuptools
+install hatchling setuptools
 install --no-build-isolation --editable ".$extras"
 printf '%s\n%s\n%s\n' "$place" "$pins" "$want" > "$stamp"
 rm -f "$unfinished"
