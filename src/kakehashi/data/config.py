@@ -83,6 +83,10 @@ class DataConfig:
         for name in ("max_length", "batch_tokens", "validation_batch_tokens"):
             if getattr(self, name) < 1:
                 raise ConfigError(f"data.{name} is {getattr(self, name)}; it must be at least 1")
+        if not (self.source_language and self.target_language):
+            raise ConfigError(
+                "say which languages these are: data.source_language=de data.target_language=en"
+            )
         if self.source_language == self.target_language:
             raise ConfigError(
                 f"data.source_language and data.target_language are both {self.source_language!r}"

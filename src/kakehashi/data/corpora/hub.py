@@ -55,8 +55,9 @@ def _load(config: DataConfig, split: str) -> Any:
             config.hub_path, config.hub_name, revision=config.hub_revision, split=split
         )
     # The hub's client raises its network errors as OSError (ConnectionError); DatasetNotFoundError
-    # is one too. An unknown split or configuration is a ValueError.
-    except (OSError, ValueError, DatasetsError) as error:
+    # is one too. An unknown split or configuration is a ValueError, a data set that is a program
+    # a RuntimeError.
+    except (OSError, ValueError, RuntimeError, DatasetsError) as error:
         reason = " ".join(str(error).split())
         raise CorpusError(
             f"cannot load split {split!r} of {config.hub_path!r} from the hub ({reason}); check "

@@ -1,0 +1,138 @@
+import gzip
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from kakehashi.data.pairfiles import read_plain, read_table
+from kakehashi.errors import DataError
+
+SOURCE = ["Der Fluss ist breit.", 'Sie sagte "nie".', "NA", "null\u2028 eins"]
+TARGET = ["The river is wide.", 'She said "never".', "NA", "null\u2028 one"]
+
+
+def test_plain_files(tmp_path: Path) -> None:
+    (tmp_path / "a.de").write_bytes("\r\n".join(SOURCE).encode())
+    (tmp_path / "a.en.gz").write_bytes(gzip.compress("\n".join([*TARGET, ""]).encode()))
+    pairs = read_plain(tmp_path / "a.de", tmp_path / "a.en.gz")
+    assert (pairs.source, pairs.target, list(pairs.lines)) == (SOURCE, TARGET, [1, 2, 3, 4])
+
+
+def test_unequal_files_are_refused_with_both_counts(tmp_path: Path) -> None:
+    (tmp_path / "a.de").write_text("eins\nzwei\ndrei\n")
+    (tmp_path / "a.en").write_text("one\ntwo\n")
+    with pytest.raises(DataError, match=r"a\.de has 3 lines and .*a\.en has 2"):
+        read_plain(tmp_path / "a.de", tmp_path / "a.en")
+
+
+def test_no_pairs_is_an_error(tmp_path: Path) -> None:
+    for name in ("a.de", "a.en", "a.tsv", "a.jsonl"):
+        (tmp_path / name).write_bytes(b"")
+    with pytest.raises(DataError, match="no pairs"):
+        read_plain(tmp_path / "a.de", tmp_path / "a.en")
+    with pytest.raises(DataError, match="no pairs"):
+        read_table(tmp_path / "a.tsv", None, None)
+    with pytest.raises(DataError, match="no pairs"):
+        read_table(tmp_path / "a.jsonl", "de", "en")
+
+
+def test_tsv_is_verbatim(tmp_path: Path) -> None:
+    path = tmp_path / "a.tsv"
+    rows = zip(range(4), TARGET, SOURCE, strict=True)
+    path.write_text("".join(f"{i}\t{t}\t{s}\n" for i, t, s in rows), encoding="utf-8")
+    pairs = read_table(path, "3", "2")
+    assert (pairs.source, pairs.target, list(pairs.lines)) == (SOURCE, TARGET, [1, 2, 3, 4])
+
+
+def test_tsv_with_a_header_counts_its_lines_from_the_header(tmp_path: Path) -> None:
+    path = tmp_path / "a.tsv"
+    rows = zip(SOURCE, TARGET, strict=True)
+    path.write_text("de\ten\n" + "".join(f"{s}\t{t}\n" for s, t in rows), encoding="utf-8")
+    pairs = read_table(path, "de", "en")
+    assert (pairs.source, list(pairs.lines)) == (SOURCE, [2, 3, 4, 5])
+    with pytest.raises(DataError, match="no column is named 'fr'; there are de, en"):
+        read_table(path, "fr", "en")
+
+
+def test_a_tsv_line_with_too_few_columns_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "a.tsv"
+    path.write_text("a\tb\nc\n")
+    with pytest.raises(DataError, match="line 2: 1 tab-separated"):
+        read_table(path, None, None)
+    with pytest.raises(DataError, match="numbered from 1"):
+        read_table(path, "0", "1")
+
+
+def test_json_lines_nested(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    rows = zip(SOURCE, TARGET, strict=True)
+    lines = [json.dumps({"translation": {"de": s, "en": t}}) for s, t in rows]
+    path.write_text("\n".join([*lines, "", ""]))
+    pairs = read_table(path, "translation.de", "translation.en")
+    assert (pairs.source, pairs.target) == (SOURCE, TARGET)
+    with pytest.raises(DataError, match=r"line 1: no field 'translation.fr'.*de, en"):
+        read_table(path, "translation.fr", "translation.en")
+
+
+@pytest.mark.parametrize("line", ["{", '{"de": 5, "en": "a"}', "", "[1]"])
+def test_json_lines_errors_name_the_line(tmp_path: Path, line: str) -> None:
+    path = tmp_path / "a.jsonl"
+    good = '{"de": "a", "en": "b"}'
+    path.write_text(f"{good}\n{line}\n{good}\n")
+    with pytest.raises(DataError, match="line 2"):
+        read_table(path, "de", "en")
+
+
+def test_parquet_flat_nested_and_compressed(tmp_path: Path) -> None:
+    nested = [{"de": s, "en": t} for s, t in zip(SOURCE, TARGET, strict=True)]
+    table = pa.table({"de": SOURCE, "en": TARGET, "n": [2, 3, 5, 7], "translation": nested})
+    path = tmp_path / "a.parquet"
+    pq.write_table(table, path)
+    packed = tmp_path / "a.parquet.gz"
+    packed.write_bytes(gzip.compress(path.read_bytes()))
+    for file, prefix in ((path, ""), (path, "translation."), (packed, "translation.")):
+        pairs = read_table(file, f"{prefix}de", f"{prefix}en")
+        assert (pairs.source, pairs.target) == (SOURCE, TARGET)
+    with pytest.raises(DataError, match="no field 'fr'; there are de, en"):
+        read_table(path, "fr", "en")
+    with pytest.raises(DataError, match="row 1: field 'n' is 2"):
+        read_table(path, "n", "en")
+
+
+def test_what_is_no_table_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    path.write_bytes(b"PAR1 but no more than that")
+    with pytest.raises(DataError, match="not a parquet file"):
+        read_table(path, "de", "en")
+    with pytest.raises(DataError, match=r"should end in one of \.tsv"):
+        read_table(tmp_path / "a.csv", "de", "en")
+    with pytest.raises(DataError, match="which fields"):
+        read_table(path, None, None)
+
+
+@pytest.mark.parametrize("name", ["separators", "crlf_source_only", "lone_cr", "bom"])
+def test_public_reports_of_lines_that_shift(shared_folder: Path, name: str) -> None:
+    cases = shared_folder / "cases"
+    pairs = read_plain(cases / f"{name}.de", cases / f"{name}.en")
+    assert len(pairs) == 20
+    assert not pairs.source[0].startswith("\ufeff")
+    assert not pairs.target[0].startswith("\ufeff")
+    for k, target in enumerate(pairs.target, 1):
+        assert target.rstrip("\r").endswith(f" {k}")
+        assert str(k) in pairs.source[k - 1]
+
+
+def test_public_reports_of_files_to_refuse(shared_folder: Path) -> None:
+    cases = shared_folder / "cases"
+    with pytest.raises(DataError, match=r"bad_utf8\.(de|en), line 12"):
+        read_plain(cases / "bad_utf8.de", cases / "bad_utf8.en")
+    with pytest.raises(DataError, match=r"unequal\.de has 20 .*unequal\.en has 19"):
+        read_plain(cases / "unequal.de", cases / "unequal.en")
+
+
+def test_public_report_of_quotes(shared_folder: Path) -> None:
+    pairs = read_table(shared_folder / "cases" / "quotes_and_na.tsv", None, None)
+    assert pairs.source == ['"Second', "null", "NA", "007", 'say "hi"', "None"]
+    assert pairs.target == ["zweiter", "null", "NA", "007", 'sag "hallo"', "None"]
