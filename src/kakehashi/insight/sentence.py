@@ -1,0 +1,58 @@
+"""The cross-attention of one translation, drawn."""
+
+from pathlib import Path
+
+from kakehashi.errors import ConfigError
+from kakehashi.inference.translator import Translator
+from kakehashi.insight.heatmap import heatmap, picture_format
+
+
+def draw_attention(
+    translator: Translator,
+    line: str,
+    path: str | Path,
+    *,
+    target: str | None = None,
+    layer: int | None = None,
+    head: int | None = None,
+) -> str:
+    """Draw where a model looks while it translates a line; returns what the picture shows.
+
+    Each row stands for the step that writes its piece.
+
+    Args:
+        translator: the model.
+        line: source text.
+        path: the picture, .png, .pdf or .svg.
+        target: the translation to follow; None: the model's own.
+        layer: decoder layer from 1; None: the last but one, which aligns best in Transformers
+            (the only one of a recurrent model).
+        head: head from 1; None: the mean of all.
+
+    Raises:
+        ConfigError: for a layer or a head that the model does not have, or a kind of picture.
+        DataError: when the picture cannot be written.
+    """
+    picture_format(path)
+    attention = translator.attention(line, target)
+    maps = attention.maps.cross
+    layer = max(1, len(maps) - 1) if layer is None else layer
+    if not 1 <= layer <= len(maps):
+        raise ConfigError(f"the model has decoder layers 1 to {len(maps)}; there is no {layer}")
+    weights = maps[layer - 1][0]
+    heads = weights.shape[0]
+    if head is not None and not 1 <= head <= heads:
+        raise ConfigError(f"layer {layer} has heads 1 to {heads}; there is no {head}")
+    chosen = weights.mean(0) if head is None else weights[head - 1]
+    which = f"mean of {heads} heads" if head is None else f"head {head} of {heads}"
+    if heads == 1:
+        which = "one head"
+    title = f"cross-attention, layer {layer} of {len(maps)}, {which}"
+    source, written = map(_labels, (attention.source, attention.target_output))
+    heatmap(chosen.cpu().numpy(), source, written, path, title=title)
+    return title
+
+
+def _labels(pieces: tuple[str, ...]) -> list[str]:
+    """Pieces with a small dot for a space, where SentencePiece writes a bar."""
+    return [piece.replace("\u2581", "\u00b7") for piece in pieces]
