@@ -77,13 +77,7 @@ def corpus_scores(
         EvaluationError: for unequal counts (sacreBLEU itself would score the shorter part without
             a word) and for an empty set.
     """
-    if len(hypotheses) != len(references):
-        raise EvaluationError(
-            f"{names[0]} and {names[1]} have {len(hypotheses):,} and {len(references):,} lines; "
-            "they must be the same sentences in the same order"
-        )
-    if not references:
-        raise EvaluationError(f"{names[0]} and {names[1]} are empty: there is nothing to score")
+    check_counts(hypotheses, references, names)
     tokenizer, notes = bleu_tokenizer(target_language)
     scores = []
     for metric in (BLEU(tokenize=tokenizer), CHRF()):
@@ -96,6 +90,21 @@ def corpus_scores(
         name = "chrF" if isinstance(metric, CHRF) else "BLEU"
         scores.append(Score(name, float(result.score), signature, low, high))
     return Scores(scores[0], scores[1], notes)
+
+
+def check_counts(left: Sequence[str], right: Sequence[str], names: tuple[str, str]) -> None:
+    """Refuse sides that cannot belong together.
+
+    Raises:
+        EvaluationError: for unequal counts, naming both, and for none at all.
+    """
+    if len(left) != len(right):
+        raise EvaluationError(
+            f"{names[0]} and {names[1]} have {len(left):,} and {len(right):,} lines; "
+            "they must be the same sentences in the same order"
+        )
+    if not right:
+        raise EvaluationError(f"{names[0]} and {names[1]} are empty: there is nothing to score")
 
 
 def bleu_tokenizer(language: str) -> tuple[str, tuple[str, ...]]:
