@@ -176,18 +176,25 @@ def _words(settings: dict[str, str], name: str) -> list[str]:
 
 def _pip_settings() -> dict[str, str]:
     """The settings of pip by their long names: its files', then those of PIP_* variables."""
-    settings: dict[str, str] = {}
-    if importlib.util.find_spec("pip") is not None:
-        command = [sys.executable, "-m", "pip", "config", "list"]
-        listed = subprocess.run(command, capture_output=True, text=True, check=False).stdout
-        for section in ("global.", "download.", "install."):
-            for line in listed.splitlines():
-                name, _, value = line.partition("=")
-                if name.startswith(section):
-                    settings[name.removeprefix(section)] = str(ast.literal_eval(value))
+    settings = _pip_files()
     for name, value in os.environ.items():
         if name.startswith("PIP_"):
             settings[name.removeprefix("PIP_").lower().replace("_", "-")] = value
     if "default-timeout" in settings:
         settings["timeout"] = settings["default-timeout"]
+    return settings
+
+
+def _pip_files() -> dict[str, str]:
+    """The settings in pip's configuration files, as this interpreter's pip reads them."""
+    settings: dict[str, str] = {}
+    if importlib.util.find_spec("pip") is None:
+        return settings
+    command = [sys.executable, "-m", "pip", "config", "list"]
+    listed = subprocess.run(command, capture_output=True, text=True, check=False).stdout
+    for section in ("global.", "download.", "install."):
+        for line in listed.splitlines():
+            name, _, value = line.partition("=")
+            if name.startswith(section):
+                settings[name.removeprefix(section)] = str(ast.literal_eval(value))
     return settings

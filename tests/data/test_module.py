@@ -1,0 +1,135 @@
+import numpy as np
+import pytest
+import torch
+from lightning import LightningModule, Trainer
+
+from kakehashi.data.corpora.base import Corpus, Pairs
+from kakehashi.data.module import TranslationData
+from kakehashi.data.tokenizer import Tokenizer
+from kakehashi.errors import DataError
+
+
+@pytest.fixture(scope="module")
+def tokenizer(small_corpus) -> Tokenizer:
+    return Tokenizer.train([*small_corpus.source, *small_corpus.target], vocab_size=401)
+
+
+@pytest.fixture
+def corpus(small_corpus) -> Corpus:
+    pairs = Pairs(small_corpus.source, small_corpus.target, "small.de, small.en")
+    return Corpus(
+        name="small",
+        source_language="de",
+        target_language="en",
+        train=pairs.select(range(101)),
+        valid=Pairs(["", *pairs.source[101:113]], ["leer", *pairs.target[101:113]]),
+        test=pairs.select(range(113, 132)),
+    )
+
+
+def test_training_batches_hold_the_text(corpus, tokenizer, tmp_path) -> None:
+    data = TranslationData(corpus, tokenizer, root=tmp_path, batch_tokens=157)
+    seen = []
+    for batch in data.train_dataloader():
+        assert batch.source.shape[0] * (batch.source.shape[1] + batch.target.shape[1] - 1) <= 157
+        for row, k in enumerate(batch.index.tolist()):
+            assert tokenizer.decode(batch.source[row].tolist()) == corpus.train.source[k]
+            assert tokenizer.decode(batch.target[row].tolist()) == corpus.train.target[k]
+            seen.append(k)
+    assert sorted(seen) == list(range(101))
+
+
+def test_validation_drops_nothing_and_keeps_its_order(corpus, tokenizer, tmp_path) -> None:
+    settings = {"root": tmp_path, "max_length": 13, "validation_batch_tokens": 89}
+    orders = []
+    for seed in (1, 2):
+        data = TranslationData(corpus, tokenizer, seed=seed, **settings)
+        orders.append([batch.index.tolist() for batch in data.val_dataloader()])
+    assert orders[0] == orders[1]
+    assert sorted(k for rows in orders[0] for k in rows) == list(range(13))
+    assert data.valid_pairs is corpus.valid
+    assert data.test_pairs is corpus.test
+
+
+def test_long_training_pairs_are_left_out_and_listed(corpus, tokenizer, tmp_path, capsys) -> None:
+    data = TranslationData(corpus, tokenizer, root=tmp_path, max_length=11, batch_tokens=157)
+    source, target = (
+        np.array([len(row) for row in tokenizer.encode_batch(side)]) > 11
+        for side in (corpus.train.source, corpus.train.target)
+    )
+    left_out = {int(k) + 1 for k in np.flatnonzero(source | target)}
+    assert 0 < len(left_out) < 101
+    assert {entry.line for entry in corpus.ledger.entries} == left_out
+    for entry in corpus.ledger.entries:
+        long = source[entry.line - 1], target[entry.line - 1]
+        assert entry.side == {(True, True): "both", (True, False): "source"}.get(long, "target")
+    seen = {k + 1 for batch in data.train_dataloader() for k in batch.index.tolist()}
+    assert seen == set(range(1, 102)) - left_out
+    assert f"{len(left_out)} of 101 pairs have more than 11 pieces" in capsys.readouterr().err
+    facts = data.facts()
+    assert facts["training_pairs"] == data.n_training_pairs == 101 - len(left_out)
+    assert facts["left_out"] == {"train: more than 11 pieces, left out": len(left_out)}
+
+
+def test_nothing_short_enough_is_an_error(corpus, tokenizer, tmp_path) -> None:
+    with pytest.raises(DataError, match=r"raise data\.max_length"):
+        TranslationData(corpus, tokenizer, root=tmp_path, max_length=1)
+
+
+def test_two_processes_share_train_and_both_see_all_of_valid(corpus, tokenizer, tmp_path) -> None:
+    seen, sizes = [], []
+    for rank in (0, 1):
+        data = TranslationData(corpus, tokenizer, root=tmp_path, batch_tokens=157)
+        data.trainer = _Share(rank)
+        loader = data.train_dataloader()
+        sizes.append(len(loader))
+        seen += [k for batch in loader for k in batch.index.tolist()]
+        assert sum(len(batch.index) for batch in data.val_dataloader()) == 13
+    assert sizes[0] == sizes[1]
+    assert set(seen) == set(range(101))
+
+
+class _Share:
+    """The part of a Trainer that says which process of two this is."""
+
+    world_size = 2
+
+    def __init__(self, rank: int) -> None:
+        self.global_rank = rank
+
+
+# Lightning's own use of torch, and its advice about loaders.
+@pytest.mark.filterwarnings("ignore:.*LeafSpec:FutureWarning", "ignore::UserWarning:lightning.*")
+def test_lightning_reads_every_epoch_whole_and_in_its_order(corpus, tokenizer, tmp_path) -> None:
+    class Recorder(LightningModule):
+        def __init__(self) -> None:
+            super().__init__()
+            self.weight = torch.nn.Parameter(torch.zeros(()))
+            self.seen: list[list[int]] = []
+
+        def training_step(self, batch, _):
+            self.seen.append(batch.index.tolist())
+            return self.weight * 0
+
+        def configure_optimizers(self):
+            return torch.optim.SGD(self.parameters(), lr=0.1)
+
+    data = TranslationData(corpus, tokenizer, root=tmp_path, batch_tokens=157, seed=3)
+    recorder = Recorder()
+    trainer = Trainer(
+        max_epochs=2,
+        accelerator="cpu",
+        logger=False,
+        enable_checkpointing=False,
+        enable_progress_bar=False,
+        enable_model_summary=False,
+        use_distributed_sampler=False,
+        default_root_dir=tmp_path,
+    )
+    trainer.fit(recorder, data.train_dataloader())
+    loader = data.train_dataloader()
+    expected = []
+    for epoch in (0, 1):
+        loader.set_epoch(epoch)
+        expected += [rows.tolist() for rows in loader.sampler.batches()]
+    assert recorder.seen == expected

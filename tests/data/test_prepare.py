@@ -1,0 +1,67 @@
+from dataclasses import replace
+
+import pytest
+
+from kakehashi.data import prepare
+from kakehashi.data.config import TokenizerConfig
+from kakehashi.data.corpora.base import Corpus, Pairs
+from kakehashi.data.prepare import prepare_tokenizer
+from kakehashi.data.tokenizer import Tokenizer
+from kakehashi.errors import TokenizerError
+
+
+@pytest.fixture
+def corpus(small_corpus) -> Corpus:
+    held_out = Pairs(["Ψ"], ["Ж"])
+    return Corpus(
+        name="small",
+        source_language="de",
+        target_language="en",
+        train=Pairs(small_corpus.source, small_corpus.target),
+        valid=held_out,
+        test=held_out,
+    )
+
+
+CONFIG = TokenizerConfig(vocab_size=401, character_coverage=1.0)
+
+
+def test_trained_on_both_sides_of_train_only(corpus: Corpus, tmp_path) -> None:
+    tokenizer = prepare_tokenizer(CONFIG, corpus, tmp_path)
+    lines = [*corpus.train.source, *corpus.train.target]
+    expected = Tokenizer.train(lines, vocab_size=401, character_coverage=1.0)
+    assert tokenizer.fingerprint == expected.fingerprint
+    # What only the held-out pairs hold is spelled in bytes.
+    assert all(piece.startswith("<0x") for piece in tokenizer.pieces(tokenizer.encode("Ψ"))[1:])
+
+
+def test_trained_once_and_found_again(corpus: Corpus, tmp_path, monkeypatch) -> None:
+    first = prepare_tokenizer(CONFIG, corpus, tmp_path)
+    monkeypatch.setattr(Tokenizer, "train", None)  # a second training would fail
+    assert prepare_tokenizer(CONFIG, corpus, tmp_path).fingerprint == first.fingerprint
+
+
+def test_other_settings_or_text_train_another(corpus: Corpus, tmp_path) -> None:
+    for config in (CONFIG, replace(CONFIG, kind="bpe"), replace(CONFIG, vocab_size=389)):
+        prepare_tokenizer(config, corpus, tmp_path)
+    prepare_tokenizer(CONFIG, replace(corpus, train=corpus.train.swapped()), tmp_path)
+    assert len(list((tmp_path / "cache").iterdir())) == 4
+
+
+def test_nothing_is_written_when_training_fails(corpus: Corpus, tmp_path) -> None:
+    with pytest.raises(TokenizerError, match="largest that works"):
+        prepare_tokenizer(TokenizerConfig(vocab_size=90_000), corpus, tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_damaged_model_is_refused_by_name(corpus: Corpus, tmp_path) -> None:
+    prepare_tokenizer(CONFIG, corpus, tmp_path)
+    (path,) = (tmp_path / "cache").iterdir()
+    path.write_bytes(path.read_bytes()[:999])
+    with pytest.raises(TokenizerError, match=path.name):
+        prepare_tokenizer(CONFIG, corpus, tmp_path)
+
+
+def test_a_large_corpus_is_sampled_evenly(monkeypatch) -> None:
+    monkeypatch.setattr(prepare, "MAX_TRAINING_LINES", 5)
+    assert list(prepare._sample([str(i) for i in range(13)])) == ["0", "2", "5", "7", "10"]
