@@ -45,7 +45,7 @@ create() {
 usable() {  # an environment that is whole, stands where it was made, and is of the Python asked for
     [ ! -e "$unfinished" ] && supported "$python" && "$python" -m pip --version >/dev/null 2>&1 || return 1
     [ ! -f "$stamp" ] || [ "$(sed -n 1p "$stamp")" = "$place" ] || return 1
-    [ -z "${PYTHON:-}" ] || [ "$("$PYTHON" -c "$version")" = "$("$python" -c "$version")" ]
+    [ -z "${PYTHON:-}" ] || [ "$("$PYTHON" -c "$version" 2>/dev/null)" = "$("$python" -c "$version")" ]
 }
 
 install() {
@@ -58,10 +58,10 @@ pins=$(cat pyproject.toml constraints.txt | cksum)
 version='import sys; print(sys.version_info[:2])'
 
 usable || create
-if [ -f "$stamp" ] && [ "$(sed -n 2p "$stamp")" = "$pins" ]; then
-    case "$(sed -n 3p "$stamp") $want" in
-        "$want $want" | "dev run") exit 0 ;;
-    esac
+if [ -f "$stamp" ]; then
+    has=$(sed -n 3p "$stamp")
+    [ "$has" = run ] || want=dev    # what was there stays there
+    [ "$has" = "$want" ] && [ "$(sed -n 2p "$stamp")" = "$pins" ] && exit 0
 fi
 case "$want" in run) extras= ;; dev) extras='[dev]' ;; *) fail "say run or dev" ;; esac
 
@@ -69,7 +69,7 @@ case "$want" in run) extras= ;; dev) extras='[dev]' ;; *) fail "say run or dev" 
 rm -f "$stamp"
 echo "setup: installing the pinned versions into .venv (some minutes the first time)" >&2
 # Build tools first, pinned like the rest, so that nothing is built with whatever is newest today.
-install hatchling setuptools
+install --quiet hatchling setuptools
 install --no-build-isolation --editable ".$extras"
 printf '%s\n%s\n%s\n' "$place" "$pins" "$want" > "$stamp"
 rm -f "$unfinished"
