@@ -42,8 +42,8 @@ def test_equals_the_plain_formula_and_its_gradient(chunk, eps, with_bias):
     torch.testing.assert_close(loss.nll, expected_nll)
     # an upstream factor other than one must reach every gradient
     wanted = torch.autograd.grad(3 * expected, inputs)
-    given_ = torch.autograd.grad(3 * loss.smoothed, inputs)
-    for a, b in zip(given_, wanted, strict=True):
+    found = torch.autograd.grad(3 * loss.smoothed, inputs)
+    for a, b in zip(found, wanted, strict=True):
         torch.testing.assert_close(a, b)
 
 
@@ -96,7 +96,8 @@ def test_under_autocast_it_is_close_and_accumulates_in_float32(low):
         loss = cross_entropy(features.to(low), weight, bias, targets, 0.1, 4)
     assert loss.smoothed.dtype == torch.float32
     assert loss.smoothed.item() == pytest.approx(expected.item(), abs=2e-2)
-    for a, b in zip(torch.autograd.grad(loss.smoothed, [features, weight, bias]), wanted):
+    found = torch.autograd.grad(loss.smoothed, [features, weight, bias])
+    for a, b in zip(found, wanted, strict=True):
         assert a.dtype == torch.float32
         torch.testing.assert_close(a, b, atol=2e-2, rtol=2e-2)
 

@@ -1,6 +1,7 @@
 """The schedules at points that can be worked out by hand."""
 
 import math
+from itertools import pairwise
 
 import pytest
 import torch
@@ -77,7 +78,7 @@ def test_factors_stay_between_zero_and_one_and_fall_after_the_warm_up(name, tota
     schedule = Schedule(ScheduleConfig(name, warmup_updates=5, final=final), total)
     factors = [schedule(update) for update in range(total + 1)]
     assert all(0 <= f <= 1 and math.isfinite(f) for f in factors)
-    assert all(b <= a + 1e-12 for a, b in zip(factors[5:], factors[6:], strict=False))
+    assert all(b <= a + 1e-12 for a, b in pairwise(factors[5:]))
 
 
 def test_drives_a_torch_scheduler_over_every_group():

@@ -46,8 +46,12 @@ def table(summaries: list[dict[str, Any]]) -> str:
     for row in cells:
         rest = [cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True)]
         lines.append("  ".join([row[0].ljust(widths[0]), *rest]).rstrip())
-    signatures = {s["test"]["scores"][m]["signature"] for s in summaries if s["test"]["scores"]
-                  for m in ("bleu", "chrf")}
+    signatures = {
+        s["test"]["scores"][m]["signature"]
+        for s in summaries
+        if s["test"]["scores"]
+        for m in ("bleu", "chrf")
+    }
     return "\n".join([*lines, "", *(f"signature: {s}" for s in sorted(signatures))])
 
 

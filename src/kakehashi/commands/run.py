@@ -1,6 +1,7 @@
 """From a configuration to a measured translator: everything that a training run does."""
 
 import shutil
+import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -10,7 +11,6 @@ from typing import Any
 
 import lightning
 import torch
-from lightning.pytorch.utilities.rank_zero import rank_zero_only
 
 from kakehashi.commands.config import TrainConfig
 from kakehashi.commands.report import Sample, TestResult, card_facts, write_summary
@@ -70,20 +70,18 @@ def run(config: TrainConfig, model_config: ModelConfig, folder: Path, words: Seq
     run = prepare(config, model_config, folder, list(words))
     with run.phase("training"):
         fitted = train(run)
-    if rank_zero_only.rank != 0:
+    if not fitted.is_main:
         return
     max_length = _longest(run)
     with run.phase("test"):
         test = _test(run, max_length)
     facts = card_facts(run, fitted, test, max_length)
     _save(run, run.folder / "model", max_length, model_card(facts), fitted, test)
-    print(write_summary(run, fitted, test), end="")
+    sys.stdout.write(write_summary(run, fitted, test))
     point_latest(folder)
 
 
-def prepare(
-    config: TrainConfig, model_config: ModelConfig, folder: Path, words: list[str]
-) -> Run:
+def prepare(config: TrainConfig, model_config: ModelConfig, folder: Path, words: list[str]) -> Run:
     """Everything that comes before the first update."""
     data_config, start = config.data, time.monotonic()
     if config.trainer.threads is not None:

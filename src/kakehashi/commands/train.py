@@ -64,6 +64,8 @@ def _remove_if_nothing_was_trained(folder: Path) -> bool:
     if any((folder / "checkpoints").glob("*.ckpt")):
         return False
     shutil.rmtree(folder, ignore_errors=True)
+    if not any(folder.parent.iterdir()):
+        folder.parent.rmdir()
     return True
 
 

@@ -1,0 +1,1 @@
+"""Training: the objective, the optimisers, the loop, and what is kept of a run."""

@@ -74,7 +74,8 @@ def mean_of_checkpoints(paths: list[Path]) -> Weights:
     Raises:
         TrainingError: when they hold different models.
     """
-    first, sums = paths[0], {}
+    first = paths[0]
+    sums: Weights = {}
     for path in paths:
         weights = load_weights(path)
         if not sums:

@@ -58,7 +58,7 @@ def load_checkpoint(path: Path) -> dict[str, Any]:
         checkpoint: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
     except FileNotFoundError:
         raise TrainingError(f"{path} does not exist") from None
-    except Exception as error:  # noqa: BLE001 - damage shows in many ways, all of them final
+    except Exception as error:
         raise TrainingError(f"{path} is not a whole checkpoint: {error}") from error
     return checkpoint
 

@@ -141,6 +141,7 @@ class TimeBudget(Callback):
             return None
         pace = (time.monotonic() - self.validating - self.warm) / (self.update - WARM)
         likely = self.update + int(max(0.0, self.seconds - elapsed) / pace)
+        likely = self._capped(likely, trainer)
         last_chance = self.update >= settled_updates(likely, self.schedule.config)
         timed = elapsed >= self.timed_seconds or last_chance
         if elapsed < self.seconds and not (timed and self.update >= FEWEST):
@@ -148,13 +149,17 @@ class TimeBudget(Callback):
         cost = self._validation_seconds(task)
         left = self.started + self.seconds - time.monotonic()
         total = updates_that_fit(self.update, left, pace, cost, self.plan, int(self.averages))
-        if self.config.epochs_cap is not None:
-            batches = int(trainer.num_training_batches)
-            epoch = updates_per_epoch(batches, self.config.accumulate)
-            total = max(self.update, min(total, self.config.epochs_cap * epoch))
+        total = self._capped(total, trainer)
         while settled_updates(total, self.schedule.config) < self.update:
             total += 1
         return total
+
+    def _capped(self, total: int, trainer: lightning.Trainer) -> int:
+        """At most as many updates as the cap on epochs allows, at least those made."""
+        if self.config.epochs_cap is None:
+            return total
+        epoch = updates_per_epoch(int(trainer.num_training_batches), self.config.accumulate)
+        return max(self.update, min(total, self.config.epochs_cap * epoch))
 
     def _validation_seconds(self, task: TranslationTask) -> float:
         if self.validations:

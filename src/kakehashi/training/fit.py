@@ -17,7 +17,7 @@ from lightning.pytorch.loggers import CSVLogger, Logger, TensorBoardLogger
 
 from kakehashi.data.batching import Batch
 from kakehashi.models import TranslationModel
-from kakehashi.training.averaging import Weights, WeightMean, mean_of_checkpoints, put_weights
+from kakehashi.training.averaging import WeightMean, Weights, mean_of_checkpoints, put_weights
 from kakehashi.training.callbacks import NEVER, Point, Recorder, ValidationClock
 from kakehashi.training.checkpoint import AtomicCheckpointIO, checkpoint_callbacks, load_weights
 from kakehashi.training.config import CallbacksConfig, LoggerConfig, TrainerConfig
@@ -65,10 +65,14 @@ class Fitted:
     validated: Validated
     """Of the chosen weights."""
     average: Validated | None
+    is_main: bool
+    """Whether this process is the one that writes the results."""
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values."""
-        return asdict(self)
+        """Plain values for the record."""
+        plain = asdict(self)
+        del plain["is_main"]
+        return plain
 
 
 def fit(
@@ -129,7 +133,7 @@ class _Run:
         """Run the loop to its end."""
         trainer = self._trainer()
         # with deterministic algorithms torch would also overwrite all new memory, for debugging
-        torch.utils.deterministic.fill_uninitialized_memory = False
+        torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
         with quiet_lightning():
             try:
                 trainer.fit(self.task, datamodule=_Loaders(self.data, self.validation))
@@ -140,7 +144,7 @@ class _Run:
                     raise KeyboardInterrupt from None
                 raise
         self.updates = trainer.global_step
-        self.device = self.task.device
+        self.is_main = trainer.is_global_zero
 
     def _callbacks(self) -> list[Callback]:
         """In the order in which they have to hear of an update."""
@@ -188,7 +192,7 @@ class _Run:
                 val_check_interval=NEVER,
                 check_val_every_n_epoch=None,
                 num_sanity_val_steps=0,
-                log_every_n_steps=1,  # of what is logged while training, which is nothing: see Recorder
+                log_every_n_steps=1,  # nothing is logged in training steps: see Recorder
                 use_distributed_sampler=False,
                 enable_progress_bar=False,
                 enable_model_summary=False,
@@ -234,6 +238,7 @@ class _Run:
             chosen_update=update,
             validated=validated,
             average=average,
+            is_main=self.is_main,
         )
 
     def _averaged(self) -> Weights | None:

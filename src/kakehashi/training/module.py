@@ -83,9 +83,12 @@ class TranslationTask(lightning.LightningModule):
     def configure_optimizers(self) -> OptimizerLRScheduler:
         """One optimiser; its rates follow the schedule from update to update."""
         optimizer = build_optimizer(self.model, self.optimizer, self.fused)
-        # a plain function keeps the schedule out of the checkpoint, where it is a pure function
-        # of numbers that are there anyway
-        scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda n: self.schedule(n))
+
+        def factor(update: int) -> float:
+            # a plain function: of an object LambdaLR would put all attributes into checkpoints
+            return self.schedule(update)
+
+        scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, factor)
         return {
             "optimizer": optimizer,
             "lr_scheduler": {"scheduler": scheduler, "interval": "step"},

@@ -60,8 +60,10 @@ def cross_entropy(
     smoothing; their sum divided by the number of tokens. Under autocast the products are formed
     in its type, everything else in float32.
     """
-    smoothed, nll = _Chunked.apply(features, weight, bias, targets, label_smoothing, chunk)
-    return Loss(smoothed, nll)
+    losses = _Chunked.apply(  # type: ignore[no-untyped-call]
+        features, weight, bias, targets, label_smoothing, chunk
+    )
+    return Loss(*losses)
 
 
 class _Chunked(torch.autograd.Function):
@@ -126,13 +128,12 @@ class _Visit:
         self.product = product
         self.exact = torch.promote_types(weight.dtype, torch.float32)
         self.narrow = weight.to(product)
-        new = {"dtype": self.exact, "device": features.device}
-        self.buffer = torch.empty(rows, len(weight), **new)
-        self.normaliser = torch.zeros((), **new)
-        self.chosen = torch.zeros((), **new)
-        self.of_features = torch.empty(features.shape, **new)
-        self.of_weight = torch.zeros(weight.shape, **new)
-        self.of_bias = torch.zeros(len(weight), **new)
+        new = weight.detach().new_empty(0, dtype=self.exact)
+        self.buffer = new.new_empty(rows, len(weight))
+        self.normaliser, self.chosen = new.new_zeros(()), new.new_zeros(())
+        self.of_features = new.new_empty(features.shape)
+        self.of_weight = new.new_zeros(weight.shape)
+        self.of_bias = new.new_zeros(len(weight))
 
     def forward(self, rows: slice, targets: Tensor, eps: float, learning: bool) -> None:
         """Add one chunk of tokens."""
@@ -158,12 +159,14 @@ class _Visit:
             self.of_bias += chances.sum(0)
 
     def _logits(self, hidden: Tensor) -> Tensor:
-        logits = self.buffer[: len(hidden)]
+        logits: Tensor = self.buffer[: len(hidden)]
         if self.product == self.exact:
             torch.mm(hidden, self.narrow.t(), out=logits)
         else:
             logits.copy_(hidden @ self.narrow.t())
-        return logits if self.bias is None else logits.add_(self.bias)
+        if self.bias is not None:
+            logits += self.bias
+        return logits
 
     def losses(self, eps: float) -> tuple[Tensor, Tensor]:
         """(sum of -log p(y), sum of the smoothed loss)."""

@@ -176,7 +176,7 @@ class Muon(Optimizer):
 
     def _step_matrices(self, group: dict[str, Any]) -> None:
         for parameters in _by_shape(p for p in group["params"] if p.grad is not None):
-            gradients = [p.grad for p in parameters]
+            gradients = [p.grad for p in parameters if p.grad is not None]
             for p in parameters:
                 if "momentum" not in self.state[p]:
                     self.state[p]["momentum"] = torch.zeros_like(p)

@@ -1,6 +1,5 @@
 """What the person who waits sees: on a terminal a live line, elsewhere one line a minute."""
 
-import sys
 import time
 from typing import Any
 
@@ -9,6 +8,7 @@ from lightning.pytorch.callbacks import Callback
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
+from kakehashi.data.notes import note
 from kakehashi.training.module import TranslationTask
 from kakehashi.training.plan import Plan
 
@@ -70,7 +70,7 @@ class ProgressLine(Callback):
                 self.task, description=text, total=self.plan.total, completed=trainer.global_step
             )
         else:
-            print(f"training {text}", file=sys.stderr, flush=True)
+            note(f"training {text}")
 
     def text(self, update: int, task: TranslationTask, rate: float) -> str:
         """The line, without the bar."""
