@@ -55,7 +55,9 @@ class Pairs:
         for side in (self.source, self.target):
             # With the lengths ahead, no two lists of sentences give the same bytes.
             digest.update(np.fromiter(map(len, side), "<i8", len(side)).tobytes())
-            digest.update("".join(side).encode("utf-8", "surrogatepass"))
+            for start in range(0, len(side), 100_000):
+                part = "".join(side[start : start + 100_000])
+                digest.update(part.encode("utf-8", "surrogatepass"))
         return digest.hexdigest()
 
 
