@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 import torch
 from lightning import LightningModule, Trainer
+from lightning.pytorch.callbacks import ModelCheckpoint
 
 from kakehashi.data.corpora.base import Corpus, Pairs
 from kakehashi.data.module import TranslationData
@@ -98,38 +99,64 @@ class _Share:
         self.global_rank = rank
 
 
-# Lightning's own use of torch, and its advice about loaders.
-@pytest.mark.filterwarnings("ignore:.*LeafSpec:FutureWarning", "ignore::UserWarning:lightning.*")
-def test_lightning_reads_every_epoch_whole_and_in_its_order(corpus, tokenizer, tmp_path) -> None:
-    class Recorder(LightningModule):
-        def __init__(self) -> None:
-            super().__init__()
-            self.weight = torch.nn.Parameter(torch.zeros(()))
-            self.seen: list[list[int]] = []
+class _Recorder(LightningModule):
+    """Learns nothing and remembers which pairs came."""
 
-        def training_step(self, batch, _):
-            self.seen.append(batch.index.tolist())
-            return self.weight * 0
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.zeros(()))
+        self.seen: list[list[int]] = []
 
-        def configure_optimizers(self):
-            return torch.optim.SGD(self.parameters(), lr=0.1)
+    def training_step(self, batch, _):
+        self.seen.append(batch.index.tolist())
+        return self.weight * 0
 
-    data = TranslationData(corpus, tokenizer, root=tmp_path, batch_tokens=157, seed=3)
-    recorder = Recorder()
-    trainer = Trainer(
-        max_epochs=2,
+    def configure_optimizers(self):
+        return torch.optim.SGD(self.parameters(), lr=0.1)
+
+
+def _trainer(**settings) -> Trainer:
+    return Trainer(
         accelerator="cpu",
         logger=False,
-        enable_checkpointing=False,
+        enable_checkpointing="callbacks" in settings,
         enable_progress_bar=False,
         enable_model_summary=False,
         use_distributed_sampler=False,
-        default_root_dir=tmp_path,
+        **settings,
     )
-    trainer.fit(recorder, data.train_dataloader())
-    loader = data.train_dataloader()
-    expected = []
+
+
+# Lightning's own use of torch, and its advice about loaders.
+lightning_warnings = pytest.mark.filterwarnings(
+    "ignore:.*LeafSpec:FutureWarning", "ignore::UserWarning:lightning.*"
+)
+
+
+@lightning_warnings
+@pytest.mark.parametrize("workers", [0, 2])
+def test_lightning_reads_every_epoch_whole_and_goes_on_exactly(
+    corpus, tokenizer, tmp_path, workers: int
+) -> None:
+    settings = {"root": tmp_path, "batch_tokens": 599, "seed": 3, "workers": workers}
+    loader = TranslationData(corpus, tokenizer, **settings).train_dataloader()
+    n, expected = len(loader), []
     for epoch in (0, 1):
         loader.set_epoch(epoch)
         expected += [rows.tolist() for rows in loader.sampler.batches()]
-    assert recorder.seen == expected
+    assert n > 3
+    whole = _Recorder()
+    every_update = ModelCheckpoint(
+        tmp_path, "{step}", every_n_train_steps=1, save_top_k=-1, save_weights_only=False
+    )
+    _trainer(max_epochs=2, callbacks=[every_update]).fit(whole, loader)
+    assert whole.seen == expected
+    for stop in (2, n - 1, n, n + 2):
+        resumed = _Recorder()
+        _trainer(max_epochs=2).fit(
+            resumed,
+            TranslationData(corpus, tokenizer, **settings).train_dataloader(),
+            ckpt_path=tmp_path / f"step={stop}.ckpt",
+            weights_only=True,
+        )
+        assert resumed.seen == expected[stop:], f"stopped after {stop} of {n} batches an epoch"
