@@ -16,6 +16,16 @@ def _one_of(setting: str, value: str, choices: tuple[str, ...]) -> None:
         raise ConfigError(f"{setting} is {value!r}; it can be {', '.join(choices)}")
 
 
+def _check_ranges(config: "TransformerConfig | RNNConfig") -> None:
+    """Sizes are 1 or more, probabilities lie in [0, 1)."""
+    for f in fields(config):
+        setting, value = f"model.{f.name}", getattr(config, f.name)
+        if f.type is int and value < 1:
+            raise ConfigError(f"{setting} is {value}; it must be at least 1")
+        if f.type is float and not 0 <= value < 1:
+            raise ConfigError(f"{setting} is {value}; a probability is at least 0 and below 1")
+
+
 @dataclass
 class ScoreConfig:
     """Which f of ``V Softmax(f(Q, K))`` an attention uses."""
@@ -52,6 +62,7 @@ class TransformerConfig:
     score: ScoreConfig = field(default_factory=ScoreConfig)
 
     def __post_init__(self) -> None:
+        _check_ranges(self)
         _one_of("model.name", self.name, ("transformer",))
         _one_of("model.activation", self.activation, ACTIVATIONS)
         _one_of("model.norm", self.norm, NORMS)
@@ -83,6 +94,7 @@ class RNNConfig:
     score: ScoreConfig = field(default_factory=lambda: ScoreConfig("additive"))
 
     def __post_init__(self) -> None:
+        _check_ranges(self)
         _one_of("model.name", self.name, ("rnn",))
         if self.tie_embeddings and self.d_maxout != self.d_embedding:
             raise ConfigError(
@@ -102,21 +114,31 @@ def model_config(settings: dict[str, Any]) -> ModelConfig:
     """The dataclass for a saved ``model`` section.
 
     Raises:
-        ConfigError: for a model name, a setting or a value that is not known; nothing is guessed.
+        ConfigError: for a model name, a setting or a value that is not known or of another type,
+            and for a setting that is missing; nothing is guessed.
     """
-    name = settings["name"] if "name" in settings else None
+    name = settings.get("name")
     if not isinstance(name, str) or name not in CONFIGS:
         raise ConfigError(f"unknown model {name!r}; there are {', '.join(CONFIGS)}")
     kind = CONFIGS[name]
-    known = {f.name for f in fields(kind)}
-    if unknown := sorted(set(settings) - known):
+    kinds: dict[str, Any] = {f.name: f.type for f in fields(kind)}
+    if unknown := sorted(set(settings) - set(kinds)):
         raise ConfigError(f"unknown setting of model {name}: {', '.join(unknown)}")
-    if missing := sorted(known - set(settings)):
+    if missing := sorted(set(kinds) - set(settings)):
         raise ConfigError(f"model {name} lacks {', '.join(missing)}")
-    values = dict(settings)
-    if not isinstance(values["score"], ScoreConfig):
-        values["score"] = ScoreConfig(**values["score"])
-    return kind(**values)
+    return kind(**{s: _of_type(f"model.{s}", value, kinds[s]) for s, value in settings.items()})
+
+
+def _of_type(setting: str, value: Any, kind: type) -> Any:
+    """The value in its declared type: JSON has no dataclasses, and 0 may stand for 0.0."""
+    if kind is ScoreConfig and isinstance(value, dict) and set(value) == {"name"}:
+        return ScoreConfig(_of_type(f"{setting}.name", value["name"], str))
+    if kind is float and type(value) is int:
+        return float(value)
+    if type(value) is not kind:
+        wanted = "{'name': ...}" if kind is ScoreConfig else kind.__name__
+        raise ConfigError(f"{setting} is {value!r}; it must be of the form {wanted}")
+    return value
 
 
 def model_settings(config: ModelConfig) -> dict[str, Any]:

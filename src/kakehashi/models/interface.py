@@ -5,9 +5,12 @@ D model width, V vocabulary.
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
+import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
@@ -45,6 +48,9 @@ class TranslationModel(nn.Module, ABC, Generic[StateT]):
     teacher-forced, for training) and token by token (``start``, ``step``, ``select``, for search).
     The K hypotheses of a sentence are K queries against one memory: nothing of the source side is
     ever copied per hypothesis.
+
+    Padding stands at the end: ``allowed`` [B M] is True on a sentence's tokens (one or more) and
+    False on all places after them. Target rows start at BOS; what follows their end is ignored.
     """
 
     config: Any
@@ -84,7 +90,11 @@ class TranslationModel(nn.Module, ABC, Generic[StateT]):
     def step(
         self, tokens: Int[Tensor, "B K"], state: StateT
     ) -> tuple[Float[Tensor, "B K V"], StateT]:
-        """Feed each hypothesis its last token; logits of the next one, and the state after it."""
+        """Feed each hypothesis its last token; logits of the next one, and the state after it.
+
+        The state that was handed in is used up, so that a step costs no copy: to go on from it
+        twice, ``select`` from it first.
+        """
 
     @abstractmethod
     def select(
@@ -109,3 +119,16 @@ class TranslationModel(nn.Module, ABC, Generic[StateT]):
         target: Int[Tensor, "B N"],
     ) -> AttentionMaps:
         """Every attention distribution of the teacher-forced pass (no dropout, no gradient)."""
+
+
+@contextmanager
+def evaluating(model: nn.Module) -> Iterator[None]:
+    """No dropout and no gradients inside; afterwards each module is in the mode it was in."""
+    modes = [(module, module.training) for module in model.modules()]
+    model.eval()
+    try:
+        with torch.no_grad():
+            yield
+    finally:
+        for module, training in modes:
+            module.training = training

@@ -17,7 +17,7 @@ from kakehashi.attention import Attention, Memory, padding_mask
 from kakehashi.attention.dropout import Dropout
 from kakehashi.layers.recurrent import GRUCell, maxout
 from kakehashi.models.config import RNNConfig
-from kakehashi.models.interface import AttentionMaps, Encoded, TranslationModel
+from kakehashi.models.interface import AttentionMaps, Encoded, TranslationModel, evaluating
 
 
 @dataclass(frozen=True)
@@ -172,7 +172,6 @@ class RNNSearch(TranslationModel[RNNState]):
         hidden = state.hidden.flatten(0, 1).index_select(0, rows.flatten())
         return RNNState(memory, hidden.view(*rows.shape, -1))
 
-    @torch.no_grad()
     def attention_maps(
         self,
         source: Int[Tensor, "B M"],
@@ -180,10 +179,6 @@ class RNNSearch(TranslationModel[RNNState]):
         target: Int[Tensor, "B N"],
     ) -> AttentionMaps:
         """The alignment weights of the teacher-forced pass: one layer, one head, cross only."""
-        training = self.training
-        self.eval()
-        try:
+        with evaluating(self):
             encoded = self.encode(source, allowed)
             return AttentionMaps(self._decode(encoded, target, return_weights=True)[1])
-        finally:
-            self.train(training)

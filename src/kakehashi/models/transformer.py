@@ -5,7 +5,6 @@ Shapes: B sentences, M source tokens, N target tokens, K hypotheses, H heads, D 
 
 from dataclasses import dataclass
 
-import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
@@ -14,7 +13,7 @@ from kakehashi.layers.embedding import PositionalEmbedding
 from kakehashi.layers.feedforward import FeedForward
 from kakehashi.layers.residual import Residual, make_norm
 from kakehashi.models.config import TransformerConfig
-from kakehashi.models.interface import AttentionMaps, Encoded, TranslationModel
+from kakehashi.models.interface import AttentionMaps, Encoded, TranslationModel, evaluating
 
 
 @dataclass(frozen=True)
@@ -148,7 +147,7 @@ class Transformer(TranslationModel[TransformerState]):
             self.output.weight = target.weight
 
     def _final_norm(self) -> nn.Module:
-        """A pre-norm stack ends in an unnormalised stream; a post-norm one is normalised already."""
+        """A pre-norm stack ends in an unnormalised stream, a post-norm one in a norm already."""
         config: TransformerConfig = self.config
         if config.norm_position == "post":
             return nn.Identity()
@@ -218,7 +217,13 @@ class Transformer(TranslationModel[TransformerState]):
     def step(
         self, tokens: Int[Tensor, "B K"], state: TransformerState
     ) -> tuple[Float[Tensor, "B K V"], TransformerState]:
-        """Feed each hypothesis its last token; logits of the next one, and the state after it."""
+        """Feed each hypothesis its last token; logits of the next one, and the state after it.
+
+        Raises:
+            RuntimeError: if the state has been stepped on from before: its caches have moved on.
+        """
+        if any(cache.length != state.position for cache in state.caches):
+            raise RuntimeError("this state is used up: step from a select of it instead")
         x = self.target_embedding.at(tokens, state.position)
         for layer, cache, memory in zip(self.decoder, state.caches, state.memories, strict=True):
             assert isinstance(layer, DecoderLayer)
@@ -239,7 +244,6 @@ class Transformer(TranslationModel[TransformerState]):
         caches = [cache.select(rows.flatten()) for cache in state.caches]
         return TransformerState(memories, caches, state.position)
 
-    @torch.no_grad()
     def attention_maps(
         self,
         source: Int[Tensor, "B M"],
@@ -247,11 +251,7 @@ class Transformer(TranslationModel[TransformerState]):
         target: Int[Tensor, "B N"],
     ) -> AttentionMaps:
         """Every attention distribution of the teacher-forced pass (no dropout, no gradient)."""
-        training = self.training
-        self.eval()
-        try:
+        with evaluating(self):
             encoded, encoder_maps = self._encode(source, allowed, return_weights=True)
             _, decoder_maps, cross_maps = self._decode(encoded, target, return_weights=True)
-        finally:
-            self.train(training)
         return AttentionMaps(cross_maps, encoder_maps, decoder_maps)
