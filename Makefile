@@ -40,7 +40,8 @@ baseline: setup ## the same with the recurrent model, then both side by side
 	@$(BIN)/kakehashi compare $(TRANSFORMER) $(RNN)
 
 test: setup-dev lint ## lint, types, import contracts and the tests, with coverage
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m "not slow" --cov --cov-report=term
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m "not slow" -n auto --maxprocesses 8 \
+	    --dist worksteal --cov --cov-report=term
 
 test-slow: setup-dev ## the slow tests: the wheel in an empty environment, longer runs
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m slow
