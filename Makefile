@@ -28,6 +28,7 @@ help: ## list what make can do
 train: setup ## train, score and save the default translator, German to English
 	@if [ -z '$(if $(ARGS),x)' ] && [ -f $(TRANSFORMER)/model/config.json ]; then \
 	    cat $(TRANSFORMER)/summary.txt && \
+	    echo >&2 && \
 	    echo 'Trained before, nothing done now. To train once more: $(BIN)/kakehashi train' >&2 && \
 	    echo 'With other settings: make train ARGS="model=transformer_small seed=2"' >&2; \
 	else \
