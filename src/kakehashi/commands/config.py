@@ -1,17 +1,18 @@
 """The schema of `kakehashi train`: what can be set, of which type, and where the files stand."""
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from hydra.core.config_store import ConfigStore
 from omegaconf import MISSING, DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
 
 import kakehashi
 from kakehashi.data.config import DataConfig, TokenizerConfig
 from kakehashi.decoding.config import DecodingConfig
 from kakehashi.errors import ConfigError
-from kakehashi.models.config import ModelConfig, RNNConfig, TransformerConfig, model_config
+from kakehashi.models.config import RNNConfig, TransformerConfig, model_config
 from kakehashi.training.config import CallbacksConfig, LoggerConfig, TrainerConfig
 from kakehashi.training.objective import ObjectiveConfig
 from kakehashi.training.optimizer import OptimizerConfig
@@ -30,6 +31,7 @@ class TrainConfig:
     data: DataConfig = field(default_factory=DataConfig)
     tokenizer: TokenizerConfig = field(default_factory=TokenizerConfig)
     model: Any = MISSING
+    """A TransformerConfig or an RNNConfig."""
     objective: ObjectiveConfig = field(default_factory=ObjectiveConfig)
     optimizer: OptimizerConfig = field(default_factory=OptimizerConfig)
     schedule: ScheduleConfig = field(default_factory=ScheduleConfig)
@@ -70,19 +72,21 @@ def config_dir() -> Path:
     )
 
 
-def read_config(config: DictConfig) -> tuple[TrainConfig, ModelConfig]:
+def read_config(config: DictConfig) -> TrainConfig:
     """Plain dataclasses from what Hydra composed, all values checked.
 
     Works on a configuration without schemas too, as a process started by another one gets.
 
     Raises:
-        ConfigError: for a value out of range.
+        ConfigError: for a setting that is unknown, missing, of the wrong type or out of range.
     """
-    known = {f.name for f in fields(TrainConfig)}
-    plain: dict[str, Any] = OmegaConf.to_container(config, resolve=True)  # type: ignore[assignment]
-    if unknown := sorted(set(plain) - known):
-        raise ConfigError(f"unknown settings: {', '.join(unknown)}")
-    model = model_config(plain["model"])
-    read = OmegaConf.to_object(OmegaConf.merge(_schema(), plain))
+    try:
+        plain: dict[str, Any] = OmegaConf.to_container(  # type: ignore[assignment]
+            config, resolve=True, throw_on_missing=True
+        )
+        read = OmegaConf.to_object(OmegaConf.merge(_schema(), plain))
+    except OmegaConfBaseException as error:
+        raise ConfigError(str(error)) from error
     assert isinstance(read, TrainConfig)
-    return read, model
+    read.model = model_config(plain["model"])
+    return read

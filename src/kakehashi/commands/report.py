@@ -57,7 +57,7 @@ def card_facts(run: "Run", fitted: Fitted, test: TestResult, max_length: int) ->
     return CardFacts(
         source_language=corpus.source_language,
         target_language=corpus.target_language,
-        model=run.model_config,
+        model=run.config.model,
         vocab_size=run.tokenizer.vocab_size,
         parameters=n_parameters(run),
         corpus=corpus.name,
@@ -122,7 +122,7 @@ def _facts(run: "Run", fitted: Fitted, test: TestResult) -> dict[str, Any]:
             **run.data.facts(),
         },
         "vocab_size": run.tokenizer.vocab_size,
-        "model": model_settings(run.model_config),
+        "model": model_settings(run.config.model),
         "parameters": n_parameters(run),
         "training": fitted.as_dict(),
         "test": test.as_dict(),
@@ -148,7 +148,7 @@ def _heading(run: "Run") -> str:
     corpus = run.corpus
     return (
         f"{run.config.name}: {corpus.source_language} to {corpus.target_language}, "
-        f"{run.model_config.name} with {n_parameters(run):,} parameters"
+        f"{run.config.model.name} with {n_parameters(run):,} parameters"
     )
 
 

@@ -27,12 +27,14 @@ from kakehashi.evaluation.metrics import corpus_scores
 from kakehashi.inference.card import model_card
 from kakehashi.inference.save import save_bundle
 from kakehashi.inference.translator import Translator
-from kakehashi.models import ModelConfig, TranslationModel, build_model
+from kakehashi.models import TranslationModel, build_model
 from kakehashi.training.fit import FitSettings, Fitted, fit
 from kakehashi.training.validation import Validator
 
 SAMPLES = 10
 """Test sentences shown in the summary."""
+UNSCORED = "model-without-scores"
+"""The model until it is scored: what is left of hours of training should scoring fail."""
 READABLE = 12
 """Pieces of the sentence whose attention is drawn."""
 
@@ -42,7 +44,6 @@ class Run:
     """What a run is made of, as far as it has got."""
 
     config: TrainConfig
-    model_config: ModelConfig
     folder: Path
     words: list[str]
     """What followed `kakehashi train`."""
@@ -61,13 +62,13 @@ class Run:
         self.seconds[name] = time.monotonic() - start
 
 
-def run(config: TrainConfig, model_config: ModelConfig, folder: Path, words: Sequence[str]) -> None:
+def run(config: TrainConfig, folder: Path, words: Sequence[str]) -> None:
     """Load, train, choose, save, translate the test split, report on stdout.
 
     Raises:
         KakehashiError: when something is missing or cannot work; the message says what to do.
     """
-    run = prepare(config, model_config, folder, list(words))
+    run = prepare(config, folder, list(words))
     with run.phase("training"):
         fitted = train(run)
     if not fitted.is_main:
@@ -77,11 +78,12 @@ def run(config: TrainConfig, model_config: ModelConfig, folder: Path, words: Seq
         test = _test(run, max_length)
     facts = card_facts(run, fitted, test, max_length)
     _save(run, run.folder / "model", max_length, model_card(facts), fitted, test)
+    shutil.rmtree(run.folder / UNSCORED)
     sys.stdout.write(write_summary(run, fitted, test))
     point_latest(folder)
 
 
-def prepare(config: TrainConfig, model_config: ModelConfig, folder: Path, words: list[str]) -> Run:
+def prepare(config: TrainConfig, folder: Path, words: list[str]) -> Run:
     """Everything that comes before the first update."""
     data_config, start = config.data, time.monotonic()
     if config.trainer.threads is not None:
@@ -104,8 +106,8 @@ def prepare(config: TrainConfig, model_config: ModelConfig, folder: Path, words:
     )
     # only now: whether the corpus was cached must not change the first weights
     lightning.seed_everything(config.seed, workers=True, verbose=False)
-    model = build_model(model_config, tokenizer.vocab_size)
-    run = Run(config, model_config, folder, words, corpus, tokenizer, data, model)
+    model = build_model(config.model, tokenizer.vocab_size)
+    run = Run(config, folder, words, corpus, tokenizer, data, model)
     run.seconds["corpus and tokenizer"] = time.monotonic() - start
     return run
 
@@ -116,7 +118,7 @@ def train(run: Run) -> Fitted:
     parameters = sum(p.numel() for p in run.model.parameters())
     note(
         f"{run.corpus.name}: {run.data.n_training_pairs:,} training pairs; "
-        f"{run.model_config.name} with {parameters:,} parameters; results go to {run.folder}"
+        f"{run.config.model.name} with {parameters:,} parameters; results go to {run.folder}"
     )
     beam = config.callbacks.validation_beam
     decoding = DecodingConfig(
@@ -176,11 +178,9 @@ def _save(
 
 def _test(run: Run, max_length: int) -> TestResult:
     """Translate the test split with the model as it stands on disk, and score that."""
-    draft = run.folder / ".unscored"
-    _save(run, draft, max_length, "")
+    _save(run, run.folder / UNSCORED, max_length, "")
     device = "cpu" if run.config.trainer.accelerator == "cpu" else "auto"
-    translator = Translator.load(draft, device)
-    shutil.rmtree(draft)
+    translator = Translator.load(run.folder / UNSCORED, device)
     pairs, decoding = run.corpus.test, run.config.decoding
     if not len(pairs):
         return TestResult(None, [], 0.0, decoding)

@@ -10,11 +10,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from omegaconf import DictConfig, OmegaConf
-from omegaconf.errors import OmegaConfBaseException
 
 from kakehashi.commands.config import config_dir, read_config, register_schemas
 from kakehashi.commands.exits import fail, interrupted
-from kakehashi.errors import ConfigError, KakehashiError
+from kakehashi.errors import KakehashiError
 
 
 def train(words: Sequence[str] | None = None) -> None:
@@ -40,17 +39,14 @@ def _task(composed: DictConfig) -> None:
     folder = Path(hydra_config.runtime.output_dir)
     words = list(hydra_config.overrides.task)
     try:
-        try:
-            config, model = read_config(composed)
-        except OmegaConfBaseException as error:
-            raise ConfigError(str(error)) from error
+        config = read_config(composed)
         (folder / "config.yaml").write_text(
             OmegaConf.to_yaml(composed, resolve=True), encoding="utf-8"
         )
         # torch and Lightning take seconds to import: not before the configuration is known good
         from kakehashi.commands.run import run
 
-        run(config, model, folder, words)
+        run(config, folder, words)
     except KakehashiError as error:
         _remove_if_nothing_was_trained(folder)
         fail(error)
