@@ -37,7 +37,7 @@ class CardFacts:
     scores: Scores | None
     """On the test split; None where the corpus has none."""
     training: Mapping[str, str] = field(default_factory=dict)
-    """Rows of the table about training: what, and how much, in words (updates, time, seed)."""
+    """Rows of the table about training: what, and how much, in Markdown (updates, time, seed)."""
     samples: Sequence[tuple[str, str, str]] = ()
     """Source, translation, reference of a few test sentences."""
 
@@ -93,9 +93,8 @@ def _scores(facts: CardFacts) -> str:
         interval = "not computed"
         if score.low is not None and score.high is not None:
             interval = f"{score.low:.2f} to {score.high:.2f}"
-        # The signature's own bars would split the table's cells, even inside a code span.
-        signature = score.signature.replace("|", "\\|")
-        rows.append(f"| {score.name} | {score.value:.2f} | {interval} | `{signature}` |")
+        signature = f"`{_no_bars(score.signature)}`"
+        rows.append(f"| {score.name} | {score.value:.2f} | {interval} | {signature} |")
     search = (
         f"On {facts.test_pairs:,} test pairs that share no sentence with the training pairs, beam "
         f"{facts.decoding.beam}, length penalty {facts.decoding.length_penalty:g}."
@@ -135,7 +134,8 @@ def _made(facts: CardFacts) -> list[tuple[str, str]]:
 
 
 def _table(rows: Sequence[tuple[str, str]]) -> str:
-    return "\n".join(["| | |", "|---|---|", *(f"| {a} | {_cell(b)} |" for a, b in rows)])
+    cells = (f"| {name} | {_no_bars(text)} |" for name, text in rows)
+    return "\n".join(["| | |", "|---|---|", *cells])
 
 
 def _samples(samples: Sequence[tuple[str, str, str]]) -> str:
@@ -149,3 +149,8 @@ def _cell(text: str) -> str:
     for character in "\\`*_[]<>|#$~&":
         text = text.replace(character, "\\" + character)
     return text
+
+
+def _no_bars(text: str) -> str:
+    """Markdown for a table's cell: a bar would end the cell, even inside a code span."""
+    return text.replace("|", "\\|")

@@ -1,0 +1,81 @@
+"""The model card says what it was told, and nothing in it is taken for markup."""
+
+import dataclasses
+
+import pytest
+
+from kakehashi.decoding import DecodingConfig
+from kakehashi.evaluation import Score, Scores
+from kakehashi.inference.card import CardFacts, model_card
+from kakehashi.models import RNNConfig
+
+
+@pytest.fixture
+def facts() -> CardFacts:
+    return CardFacts(
+        source_language="no",
+        target_language="en",
+        model=RNNConfig(d_embedding=13, d_maxout=13),
+        vocab_size=4013,
+        parameters=1234567,
+        corpus="Fjord sentences",
+        licence="CC BY 2.0 FR",
+        attribution="By the people of the fjord.",
+        train_pairs=36524,
+        valid_pairs=997,
+        test_pairs=1009,
+        max_length=128,
+        decoding=DecodingConfig(beam=7, length_penalty=0.6),
+        scores=Scores(
+            Score("BLEU", 28.314, "nrefs:1|tok:13a", 26.9, 29.7),
+            Score("chrF", 47.1, "nrefs:1|nc:6"),
+            ("characters were counted",),
+        ),
+        training={"updates": "5,003", "command": "`a|b seed=3`"},
+        samples=[("Hunden | sover *nå*", "The <b>dog</b> sleeps", "It costs $5_$")],
+    )
+
+
+def test_holds_the_facts(facts: CardFacts) -> None:
+    card = model_card(facts)
+    for expected in (
+        "1,234,567 parameters",
+        "Fjord sentences: 36,524 pairs for training, 997 for validation, 1,009 for the test",
+        "CC BY 2.0 FR",
+        "By the people of the fjord.",
+        "| BLEU | 28.31 | 26.90 to 29.70 | `nrefs:1\\|tok:13a` |",
+        "| chrF | 47.10 | not computed | `nrefs:1\\|nc:6` |",
+        "beam 7, length penalty 0.6",
+        "Note: characters were counted.",
+        "| updates | 5,003 |",
+        "128 pieces",
+        "| command | `a\\|b seed=3` |",
+        "d_hidden",
+        "kakehashi translate",
+        "Translator.load",
+    ):
+        assert expected in card, expected
+    assert card.endswith("\n")
+
+
+def test_the_front_matter_is_yaml_with_the_languages_as_text(facts: CardFacts) -> None:
+    import yaml
+
+    front = model_card(facts).split("---\n")[1]
+    parsed = yaml.safe_load(front)
+    assert parsed["language"] == ["no", "en"]
+    assert parsed["pipeline_tag"] == "translation"
+
+
+def test_sentences_cannot_become_markup(facts: CardFacts) -> None:
+    row = model_card(facts).splitlines()[-1]
+    assert row == (
+        "| Hunden \\| sover \\*nå\\* | The \\<b\\>dog\\</b\\> sleeps | It costs \\$5\\_\\$ |"
+    )
+
+
+def test_no_test_split_and_no_samples_are_said_or_left_out(facts: CardFacts) -> None:
+    card = model_card(dataclasses.replace(facts, scores=None, samples=()))
+    assert "without a test split" in card
+    assert "BLEU" not in card
+    assert "Translations of test sentences" not in card
