@@ -14,6 +14,8 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
+from kakehashi.layers.projection import VocabularyProjection
+
 
 @dataclass(frozen=True)
 class Encoded:
@@ -56,7 +58,7 @@ class TranslationModel(nn.Module, ABC, Generic[StateT]):
     config: Any
     """The dataclass the model was built from; with ``vocab_size`` it rebuilds the model."""
     vocab_size: int
-    output: nn.Linear
+    output: VocabularyProjection
     """Projection from decoder features to the vocabulary, weight [V D]."""
 
     @abstractmethod

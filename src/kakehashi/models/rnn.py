@@ -15,6 +15,7 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from kakehashi.attention import Attention, Memory, padding_mask
 from kakehashi.attention.dropout import Dropout
+from kakehashi.layers.projection import VocabularyProjection
 from kakehashi.layers.recurrent import GRUCell, maxout
 from kakehashi.models.config import RNNConfig
 from kakehashi.models.interface import AttentionMaps, Encoded, TranslationModel, evaluating
@@ -62,7 +63,7 @@ class RNNSearch(TranslationModel[RNNState]):
         self.cell = GRUCell(n)
         self.readout = nn.Linear(n + m + annotation, 2 * config.d_maxout)
         self.dropout = Dropout(config.dropout)
-        self.output = nn.Linear(config.d_maxout, vocab_size, bias=False)
+        self.output = VocabularyProjection(config.d_maxout, vocab_size)
         self._initialise()
         if config.tie_embeddings:
             self.output.weight = self.target_table.weight

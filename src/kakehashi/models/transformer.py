@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from kakehashi.attention import Attention, Cache, Memory, causal_mask, padding_mask
 from kakehashi.layers.embedding import PositionalEmbedding
 from kakehashi.layers.feedforward import FeedForward
+from kakehashi.layers.projection import VocabularyProjection
 from kakehashi.layers.residual import Residual, make_norm
 from kakehashi.models.config import TransformerConfig
 from kakehashi.models.interface import AttentionMaps, Encoded, TranslationModel, evaluating
@@ -141,7 +142,7 @@ class Transformer(TranslationModel[TransformerState]):
         self.decoder = nn.ModuleList(DecoderLayer(config) for _ in range(config.decoder_layers))
         self.encoder_norm = self._final_norm()
         self.decoder_norm = self._final_norm()
-        self.output = nn.Linear(config.d_model, vocab_size, bias=False)
+        self.output = VocabularyProjection(config.d_model, vocab_size)
         self._initialise()
         if config.tie_embeddings:
             self.output.weight = target.weight

@@ -38,6 +38,7 @@ class TranslationTask(lightning.LightningModule):
         self.validator = validator
         self.facts = facts
         self.fused = fused
+        self.spoken = _Spoken(model)
         self.tally = Tally()
         self.validated: Validated | None = None
         """The latest validation."""
@@ -54,9 +55,9 @@ class TranslationTask(lightning.LightningModule):
         real = batch.target_allowed.flatten().nonzero().squeeze(1)
         loss = cross_entropy(
             features.flatten(0, 1).index_select(0, real),
-            self.model.output.weight,
-            self.model.output.bias,
-            batch.target_output.flatten().index_select(0, real),
+            self.spoken.weight(self.model),
+            None,
+            self.spoken.number(batch.target_output.flatten().index_select(0, real)),
             self.objective.label_smoothing,
             self.objective.chunk,
         )
@@ -105,3 +106,28 @@ class TranslationTask(lightning.LightningModule):
                 "cuda": torch.cuda.get_rng_state_all() if torch.cuda.is_available() else [],
             },
         }
+
+
+class _Spoken:
+    """The part of the vocabulary that is said at all: training's softmax runs over nothing else."""
+
+    def __init__(self, model: TranslationModel[Any]) -> None:
+        said = model.output.silence == 0
+        self.all = bool(said.all())
+        self.pieces = said.nonzero().squeeze(1)
+        self.places = said.cumsum(0) - 1
+
+    def weight(self, model: TranslationModel[Any]) -> Tensor:
+        """The projection's rows [S D] of the pieces that are said."""
+        weight: Tensor = model.output.weight
+        if self.all:
+            return weight
+        self.pieces = self.pieces.to(weight.device)
+        return weight.index_select(0, self.pieces)
+
+    def number(self, targets: Tensor) -> Tensor:
+        """Where the target pieces stand among those rows."""
+        if self.all:
+            return targets
+        self.places = self.places.to(targets.device)
+        return self.places[targets]

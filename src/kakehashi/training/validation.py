@@ -69,7 +69,7 @@ class Validator:
         loss = cross_entropy(
             features[real],
             model.output.weight,
-            model.output.bias,
+            model.output.silence,
             batch.target_output[real],
             chunk=self.chunk,
         )

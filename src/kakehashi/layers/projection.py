@@ -1,0 +1,33 @@
+"""From decoder features to the vocabulary."""
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+SILENT = -30.0
+"""Logit offset of a piece that is never said: its probability stays below 1e-12."""
+
+
+class VocabularyProjection(nn.Linear):
+    """``W h + silence``, with W [V D] learned and silence [V] a constant of the training text.
+
+    A joint vocabulary holds many pieces that only the source language uses. Silenced, they need no
+    place in the softmax of training (which is a good part of a small model's work) and are never
+    generated, while the softmax over all V gives the same probabilities to all others.
+    """
+
+    silence: Float[Tensor, " V"]
+
+    def __init__(self, d_model: int, vocab_size: int) -> None:
+        super().__init__(d_model, vocab_size, bias=False)
+        self.register_buffer("silence", torch.zeros(vocab_size))
+
+    def forward(self, input: Float[Tensor, "*B D"]) -> Float[Tensor, "*B V"]:  # noqa: A002
+        """The logits."""
+        return F.linear(input, self.weight, self.silence)
+
+    def restrict(self, spoken: Int[Tensor, " S"]) -> None:
+        """Silence every piece but these."""
+        self.silence.fill_(SILENT)
+        self.silence[spoken] = 0.0

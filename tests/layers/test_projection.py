@@ -1,0 +1,35 @@
+"""Silenced pieces: no probability for them, the same probabilities for all others."""
+
+import torch
+from torch.nn import functional as F
+
+from kakehashi.layers.projection import VocabularyProjection
+
+
+def test_nothing_is_silenced_at_first() -> None:
+    layer = VocabularyProjection(5, 11)
+    h = torch.randn(3, 5)
+    torch.testing.assert_close(layer(h), h @ layer.weight.T)
+    assert sum(p.numel() for p in layer.parameters()) == 55
+
+
+def test_the_rest_of_the_softmax_is_as_if_silenced_pieces_did_not_exist() -> None:
+    torch.manual_seed(1)
+    layer = VocabularyProjection(5, 11).double()
+    spoken = torch.tensor([2, 3, 5, 7])
+    layer.restrict(spoken)
+    h = torch.randn(13, 5, dtype=torch.float64)
+    p = layer(h).softmax(-1)
+    alone = F.softmax(h @ layer.weight[spoken].T, dim=-1)
+    torch.testing.assert_close(p[:, spoken], alone, rtol=0, atol=1e-11)
+    silenced = [i for i in range(11) if i not in spoken]
+    assert p[:, silenced].max() < 1e-11
+
+
+def test_restricting_again_starts_anew_and_is_kept_with_the_weights() -> None:
+    layer, other = VocabularyProjection(5, 11), VocabularyProjection(5, 11)
+    layer.restrict(torch.tensor([4]))
+    layer.restrict(torch.tensor([2, 3]))
+    assert (layer.silence == 0).nonzero().flatten().tolist() == [2, 3]
+    other.load_state_dict(layer.state_dict())
+    assert torch.equal(other.silence, layer.silence)
