@@ -6,7 +6,12 @@ from torch import nn
 
 from kakehashi.data.batching import FlatCorpus
 from kakehashi.symbols import EOS
-from kakehashi.training.lexicon import align_embeddings, aligned_vectors, learn_lexicon
+from kakehashi.training.lexicon import (
+    align_embeddings,
+    aligned_vectors,
+    learn_lexicon,
+    spoken_pieces,
+)
 
 
 def flat(pairs: list[tuple[list[int], list[int]]]) -> FlatCorpus:
@@ -87,3 +92,7 @@ def test_every_table_of_a_model_is_set_and_the_seed_decides() -> None:
     assert all(torch.equal(a, b) for a, b in zip(first, model.parameters(), strict=True))
     align_embeddings(model, corpus, 26, seed=2)
     assert not any(torch.equal(a, b) for a, b in zip(first, model.parameters(), strict=True))
+
+
+def test_spoken_pieces_are_those_of_the_targets_and_the_end() -> None:
+    assert spoken_pieces(flat(PAIRS)).tolist() == [EOS, 11, 13, 17]

@@ -13,7 +13,7 @@ from kakehashi.data.config import DataConfig, TokenizerConfig
 from kakehashi.decoding.config import DecodingConfig
 from kakehashi.errors import ConfigError
 from kakehashi.models.config import RNNConfig, TransformerConfig, model_config
-from kakehashi.training.config import CallbacksConfig, LoggerConfig, TrainerConfig
+from kakehashi.training.config import CallbacksConfig, LoggerConfig, StartConfig, TrainerConfig
 from kakehashi.training.objective import ObjectiveConfig
 from kakehashi.training.optimizer import OptimizerConfig
 from kakehashi.training.schedule import ScheduleConfig
@@ -32,6 +32,7 @@ class TrainConfig:
     tokenizer: TokenizerConfig = field(default_factory=TokenizerConfig)
     model: Any = MISSING
     """A TransformerConfig or an RNNConfig."""
+    start: StartConfig = field(default_factory=StartConfig)
     objective: ObjectiveConfig = field(default_factory=ObjectiveConfig)
     optimizer: OptimizerConfig = field(default_factory=OptimizerConfig)
     schedule: ScheduleConfig = field(default_factory=ScheduleConfig)

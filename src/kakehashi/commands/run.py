@@ -29,6 +29,7 @@ from kakehashi.inference.save import save_bundle
 from kakehashi.inference.translator import Translator
 from kakehashi.models import TranslationModel, build_model
 from kakehashi.training.fit import FitSettings, Fitted, fit
+from kakehashi.training.lexicon import align_embeddings, spoken_pieces
 from kakehashi.training.validation import Validator
 
 SAMPLES = 10
@@ -107,6 +108,11 @@ def prepare(config: TrainConfig, folder: Path, words: list[str]) -> Run:
     # only now: whether the corpus was cached must not change the first weights
     lightning.seed_everything(config.seed, workers=True, verbose=False)
     model = build_model(config.model, tokenizer.vocab_size)
+    if config.start.spoken_only:
+        model.output.restrict(spoken_pieces(data.train_tokens))
+    if config.start.embeddings == "aligned":
+        align_embeddings(model, data.train_tokens, tokenizer.vocab_size, config.seed)
+    corpus.ledger.write(folder / "ledger.jsonl")
     run = Run(config, folder, words, corpus, tokenizer, data, model)
     run.seconds["corpus and tokenizer"] = time.monotonic() - start
     return run

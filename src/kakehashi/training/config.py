@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 from kakehashi.errors import ConfigError
 
+EMBEDDINGS = ("aligned", "random")
 AVERAGES = ("none", "mean", "ema", "last_k")
 PRECISIONS = ("32-true", "64-true", "bf16-mixed", "16-mixed", "bf16-true")
 
@@ -56,6 +57,23 @@ class TrainerConfig:
         if self.precision not in PRECISIONS:
             raise ConfigError(
                 f"trainer.precision is {self.precision!r}; it can be {', '.join(PRECISIONS)}"
+            )
+
+
+@dataclass
+class StartConfig:
+    """What a model knows of the training text before its first update."""
+
+    embeddings: str = "aligned"
+    """aligned: word vectors of pieces that translate each other start close together (IBM Model 1
+    counts them, seconds for a small corpus); random: nothing is known."""
+    spoken_only: bool = True
+    """Whether pieces that no training target holds are never said, and left out of the softmax."""
+
+    def __post_init__(self) -> None:
+        if self.embeddings not in EMBEDDINGS:
+            raise ConfigError(
+                f"start.embeddings is {self.embeddings!r}; it can be {', '.join(EMBEDDINGS)}"
             )
 
 
