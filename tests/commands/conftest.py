@@ -1,0 +1,69 @@
+"""Commands run in this process, and a model folder for them."""
+
+import io
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from kakehashi.commands.main import main
+from kakehashi.data.tokenizer import Tokenizer
+from kakehashi.decoding import DecodingConfig
+from kakehashi.inference import save_bundle
+from kakehashi.models import RNNConfig, build_model
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a command ended."""
+
+    status: int
+    out: bytes
+    err: str
+
+
+Kakehashi = Callable[..., Ended]
+
+
+@pytest.fixture
+def kakehashi(
+    monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
+) -> Kakehashi:
+    """Run `kakehashi` with some words and bytes on standard input."""
+
+    def run(*words: object, stdin: bytes = b"") -> Ended:
+        monkeypatch.setattr(sys, "argv", ["kakehashi", *map(str, words)])
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin), encoding="ascii"))
+        capsysbinary.readouterr()
+        status = 0
+        try:
+            main()
+        except SystemExit as end:
+            status = end.code if isinstance(end.code, int) else int(end.code is not None)
+        out, err = capsysbinary.readouterr()
+        return Ended(status, out, err.decode("utf-8"))
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def model_folder(small_corpus: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A small random recurrent model, German to English."""
+    torch.manual_seed(11)
+    tokenizer = Tokenizer.train([*small_corpus.source, *small_corpus.target], vocab_size=401)
+    model = build_model(RNNConfig(d_embedding=14, d_hidden=17, d_attention=11, d_maxout=14), 401)
+    return save_bundle(
+        tmp_path_factory.mktemp("model") / "model",
+        model,
+        tokenizer,
+        source_language="de",
+        target_language="en",
+        max_length=53,
+        decoding=DecodingConfig(beam=3, max_ratio=0.1, max_extra=5, batch_size=4),
+        card="# card\n",
+        metadata={},
+    )

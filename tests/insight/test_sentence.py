@@ -1,0 +1,94 @@
+"""Which attention is drawn, and under which names."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from kakehashi.data.tokenizer import Tokenizer
+from kakehashi.decoding import DecodingConfig
+from kakehashi.errors import ConfigError
+from kakehashi.inference import Bundle, BundleConfig, Translator
+from kakehashi.insight import sentence
+from kakehashi.insight.sentence import draw_attention
+from kakehashi.models import ModelConfig, RNNConfig, TransformerConfig, build_model
+
+LINE, TARGET = "Der Hund schläft.", "The dog sleeps."
+
+
+def translator(model: ModelConfig, corpus: Any) -> Translator:
+    tokenizer = Tokenizer.train([*corpus.source, *corpus.target], vocab_size=401)
+    config = BundleConfig(
+        model, 401, "de", "en", 53, DecodingConfig(beam=2, max_ratio=0.1, max_extra=4), "", ""
+    )
+    return Translator(Bundle(build_model(model, 401).eval(), tokenizer, config))
+
+
+@pytest.fixture(scope="module")
+def transformer(small_corpus: Any) -> Translator:
+    torch.manual_seed(3)
+    model = TransformerConfig(
+        encoder_layers=1, decoder_layers=3, d_model=24, d_feedforward=37, n_heads=3
+    )
+    return translator(model, small_corpus)
+
+
+@pytest.fixture
+def drawn(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    calls: list[Any] = []
+    monkeypatch.setattr(sentence, "heatmap", lambda *a, **k: calls.append((*a, k["title"])))
+    return calls
+
+
+@pytest.mark.parametrize(
+    ("layer", "head", "title"),
+    [
+        (None, None, "layer 2 of 3, mean of 3 heads"),
+        (1, None, "layer 1 of 3, mean of 3 heads"),
+        (3, 2, "layer 3 of 3, head 2 of 3"),
+    ],
+)
+def test_layer_and_head(
+    transformer: Translator, drawn: list[Any], layer: int | None, head: int | None, title: str
+) -> None:
+    shown = draw_attention(transformer, LINE, "map.png", target=TARGET, layer=layer, head=head)
+    weights, source, target, _, drawn_title = drawn[0]
+    assert shown == drawn_title
+    assert title in shown
+    maps = transformer.attention(LINE, TARGET).maps.cross
+    chosen = maps[1 if layer is None else layer - 1][0]
+    expected = chosen.mean(0) if head is None else chosen[head - 1]
+    assert np.allclose(weights, expected.numpy())
+    assert weights.shape == (len(target), len(source))
+    assert weights.sum(-1) == pytest.approx(np.ones(len(target)), abs=1e-5)
+    assert (source[0][0], source[-1], target[-1]) == ("·", "</s>", "</s>")
+    assert "".join(target[:-1]).replace("·", " ").strip() == TARGET
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [({"layer": 4}, "1 to 3"), ({"head": 4}, "1 to 3"), ({"layer": 0}, "1 to 3")],
+)
+def test_what_the_model_does_not_have(
+    transformer: Translator, options: dict[str, int], message: str
+) -> None:
+    with pytest.raises(ConfigError, match=message):
+        draw_attention(transformer, LINE, "map.png", target=TARGET, **options)
+
+
+def test_the_recurrent_model_has_one_map(
+    small_corpus: Any, drawn: list[Any], tmp_path: Path
+) -> None:
+    model = RNNConfig(d_embedding=14, d_hidden=17, d_attention=11, d_maxout=14)
+    shown = draw_attention(translator(model, small_corpus), LINE, tmp_path / "map.png")
+    assert shown == "cross-attention, layer 1 of 1, one head"
+    assert drawn[0][0].shape == (len(drawn[0][2]), len(drawn[0][1]))
+
+
+def test_draws_a_file(transformer: Translator, tmp_path: Path) -> None:
+    draw_attention(transformer, LINE, tmp_path / "map.png", target=TARGET)
+    assert (tmp_path / "map.png").read_bytes().startswith(b"\x89PNG")
+    with pytest.raises(ConfigError, match=r"map\.txt"):
+        draw_attention(transformer, LINE, tmp_path / "map.txt")
