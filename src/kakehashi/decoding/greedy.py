@@ -36,8 +36,8 @@ def greedy_search(
     while True:
         logits, state = model.step(tokens, state)
         token = logits[:, 0, FIRST:].argmax(dim=-1, keepdim=True) + FIRST
-        value = logits[:, 0].gather(1, token)[:, 0].float()
-        log_probability = log_probability + (value - logits[:, 0].float().logsumexp(dim=-1))
+        log_softmax = logits[:, 0].log_softmax(dim=-1, dtype=torch.float32)
+        log_probability = log_probability + log_softmax.gather(1, token)[:, 0]
         ids = torch.cat([ids, token], dim=1)
         ended = token[:, 0] == EOS
         done = ended | (limit <= ids.shape[1])
