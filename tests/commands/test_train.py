@@ -79,6 +79,7 @@ def test_the_run_folder_holds_everything(trained):
         "config.yaml",
         "curves",
         "heatmap.png",
+        "ledger.jsonl",
         "model",
         "summary.json",
         "summary.txt",

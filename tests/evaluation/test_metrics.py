@@ -179,3 +179,11 @@ def test_reported_cases_of_other_toolkits(shared_folder: Path) -> None:
         corpus_scores(
             read_lines(cases / "evaluate_two.hyp"), read_lines(cases / "evaluate_three.ref"), "en"
         )
+
+
+def test_an_interval_where_some_resampled_sets_match_nothing():
+    """sacreBLEU itself raises here: it averages numpy's numbers with plain ones."""
+    references = ["the cat is sitting here now", "a dog b c", "x y"]
+    scores = corpus_scores(["the cat is sitting here", "q q q q", "z"], references, "en")
+    assert scores.bleu.low is not None
+    assert scores.bleu.low < scores.bleu.value < scores.bleu.high

@@ -7,6 +7,7 @@ Tests for Machine Translation Evaluation (the bootstrap); Popovic (2015), chrF.
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
@@ -80,7 +81,7 @@ def corpus_scores(
     check_counts(hypotheses, references, names)
     tokenizer, notes = bleu_tokenizer(target_language)
     scores = []
-    for metric in (BLEU(tokenize=tokenizer), CHRF()):
+    for metric in (_BLEU(tokenize=tokenizer), _CHRF()):
         result = metric.corpus_score(list(hypotheses), [list(references)], n_bootstrap=n_bootstrap)
         signature = str(metric.get_signature())
         low = high = None
@@ -105,6 +106,25 @@ def check_counts(left: Sequence[str], right: Sequence[str], names: tuple[str, st
         )
     if not right:
         raise EvaluationError(f"{names[0]} and {names[1]} are empty: there is nothing to score")
+
+
+class _BLEU(BLEU):
+    """As it is, but for plain numbers: sacreBLEU's interval cannot mix numpy's float32 with the
+    plain 0.0 of a resampled set in which no n-gram matches."""
+
+    def _compute_score_from_stats(self, stats: Any) -> Any:
+        result = super()._compute_score_from_stats(stats)
+        result.score = float(result.score)
+        return result
+
+
+class _CHRF(CHRF):
+    """The same for chrF."""
+
+    def _compute_score_from_stats(self, stats: Any) -> Any:
+        result = super()._compute_score_from_stats(stats)
+        result.score = float(result.score)
+        return result
 
 
 def bleu_tokenizer(language: str) -> tuple[str, tuple[str, ...]]:

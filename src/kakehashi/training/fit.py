@@ -260,8 +260,11 @@ class _Loaders(lightning.LightningDataModule):
         return self.data.train_dataloader()
 
     def val_dataloader(self) -> "_Batches":
-        assert self.trainer is not None
-        return _Batches(self.validation[self.trainer.global_rank :: self.trainer.world_size])
+        trainer = self.trainer
+        assert trainer is not None
+        if len(self.validation) < trainer.world_size:
+            return _Batches(self.validation)  # the same sums in every process: the same scores
+        return _Batches(self.validation[trainer.global_rank :: trainer.world_size])
 
 
 class _Batches:
