@@ -109,8 +109,11 @@ def check_counts(left: Sequence[str], right: Sequence[str], names: tuple[str, st
 
 
 class _BLEU(BLEU):
-    """As it is, but for plain numbers: sacreBLEU's interval cannot mix numpy's float32 with the
-    plain 0.0 of a resampled set in which no n-gram matches."""
+    """sacreBLEU's BLEU in plain numbers.
+
+    Its interval cannot mix numpy's float32 with the plain 0.0 of a resampled set that matches
+    nothing.
+    """
 
     def _compute_score_from_stats(self, stats: Any) -> Any:
         result = super()._compute_score_from_stats(stats)
