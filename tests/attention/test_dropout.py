@@ -124,3 +124,11 @@ def test_the_state_of_the_generator_can_be_kept_and_put_back() -> None:
 def test_a_probability_outside_zero_to_one_is_refused(p: float) -> None:
     with pytest.raises(ValueError, match=r"\[0, 1\)"):
         Dropout(p)
+
+
+def test_other_devices_use_torchs_own_dropout() -> None:
+    """The meta device stands in for an accelerator: the byte mask is made on a CPU only."""
+    x = torch.empty(3, 5, device="meta")
+    y = dropout(x, 0.5, training=True)
+    assert y.device == x.device
+    assert y.shape == x.shape

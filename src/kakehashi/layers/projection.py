@@ -6,7 +6,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 SILENT = -30.0
-"""Logit offset of a piece that is never said: its probability stays below 1e-12."""
+"""Logit offset of a piece that is never said: it divides the odds of saying it by 1e13. Finite, so
+that a reference that holds such a piece after all has a loss."""
 
 
 class VocabularyProjection(nn.Linear):
@@ -14,7 +15,8 @@ class VocabularyProjection(nn.Linear):
 
     A joint vocabulary holds many pieces that only the source language uses. Silenced, they need no
     place in the softmax of training (which is a good part of a small model's work) and are never
-    generated, while the softmax over all V gives the same probabilities to all others.
+    generated, while the softmax over all V gives the same probabilities to all others (to 1e-12,
+    where their own logits are no higher).
     """
 
     silence: Float[Tensor, " V"]
