@@ -13,6 +13,9 @@ from torch.nn import functional as F
 from kakehashi.attention.dropout import dropout as drop
 from kakehashi.attention.scores import Score
 
+SHORT = 24 * 24
+"""Queries times keys up to which a training step on a CPU goes without the fused kernel."""
+
 
 def attend(
     score: Score,
@@ -28,7 +31,7 @@ def attend(
 
     Args:
         score: f, how well a query fits a key; a mere (scaled) dot product runs on the fused kernel
-            unless weights are wanted or dropped.
+            unless weights are wanted or dropped, or that kernel is the slower one.
         q: queries.
         k: keys.
         v: values, one for each key.
@@ -40,12 +43,23 @@ def attend(
     Returns:
         The context of each query, and the weights if asked for, else None.
     """
-    if score.scale is not None and not return_weights and dropout == 0.0:
+    wanted = return_weights or dropout > 0.0
+    if score.scale is not None and not wanted and not _short_training_rows(q, k):
         fused = F.scaled_dot_product_attention(q, k, v, attn_mask=allowed, scale=score.scale)
         return fused, None
     weights = attention_weights(score, q, k, allowed)
     context = drop(weights, dropout, training=True) @ v
     return context, weights if return_weights else None
+
+
+def _short_training_rows(q: Tensor, k: Tensor) -> bool:
+    """Whether the fused kernel would be slower than the plain products.
+
+    On a CPU its backward takes 1.2 to 3 times as long for sentences of 24 tokens and fewer
+    (scripts/benchmark/attention.py).
+    """
+    learning = torch.is_grad_enabled() and (q.requires_grad or k.requires_grad)
+    return learning and q.device.type == "cpu" and q.shape[2] * k.shape[2] <= SHORT
 
 
 def attention_weights(

@@ -28,6 +28,7 @@ from kakehashi.inference.card import model_card
 from kakehashi.inference.save import save_bundle
 from kakehashi.inference.translator import Translator
 from kakehashi.models import TranslationModel, build_model
+from kakehashi.training.allocator import keep_freed_memory
 from kakehashi.training.fit import FitSettings, Fitted, fit
 from kakehashi.training.lexicon import align_embeddings, spoken_pieces
 from kakehashi.training.validation import Validator
@@ -89,6 +90,7 @@ def prepare(config: TrainConfig, folder: Path, words: list[str]) -> Run:
     data_config, start = config.data, time.monotonic()
     if config.trainer.threads is not None:
         torch.set_num_threads(config.trainer.threads)
+    keep_freed_memory()
     corpus = load_corpus(data_config)
     if not len(corpus.valid):
         raise ConfigError(

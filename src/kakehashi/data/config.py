@@ -68,8 +68,9 @@ class DataConfig:
     """Leave pairs out of train whose source or target occurs in the given valid or test."""
     max_length: int = 128
     """Training pairs with more pieces than this on either side are left out, and counted."""
-    batch_tokens: int = 4096
-    """Upper bound of rows * (longest source + longest target) in a training batch."""
+    batch_tokens: int = 1024
+    """Upper bound of rows * (longest source + longest target) in a training batch. A batch holds
+    sentences of like length; ``trainer.accumulate`` of them make an update."""
     validation_batch_tokens: int = 8192
     workers: int = 0
     """Processes that assemble batches; 0 is fast enough for all but the largest models."""
@@ -98,7 +99,7 @@ class TokenizerConfig:
     """A joint SentencePiece model for both languages, trained on the training text."""
 
     kind: str = "unigram"
-    vocab_size: int = 4000
+    vocab_size: int = 6000
     """Pieces, including the four reserved ones and the 256 bytes."""
     normalization: str = "identity"
     """identity leaves the text alone; nfkc folds full-width letters, ligatures and the like."""

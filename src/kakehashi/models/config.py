@@ -47,7 +47,7 @@ class TransformerConfig:
     d_feedforward: int = 512
     n_heads: int = 4
     activation: str = "relu"
-    norm: str = "rms"
+    norm: str = "layer"
     norm_position: str = "pre"
     bias: bool = False
     """Whether linears (and layer norms) carry a bias."""

@@ -155,14 +155,22 @@ class Transformer(TranslationModel[TransformerState]):
         return make_norm(config.norm, config.d_model, config.bias)
 
     def _initialise(self) -> None:
-        """Glorot for matrices, zero biases, embeddings of unit norm (scaled up by sqrt(D))."""
+        """Matrices of variance 1 / inputs, zero biases, embeddings of unit norm.
+
+        With pre-norm every sublayer starts by adding nothing (its last matrix is zero), so that the
+        first updates shape an identity instead of undoing noise (Zhang et al., 2019, "Fixup").
+        """
         for module in self.modules():
             if isinstance(module, nn.Linear):
-                nn.init.xavier_uniform_(module.weight)
+                nn.init.normal_(module.weight, std=module.in_features**-0.5)
                 if module.bias is not None:
                     nn.init.zeros_(module.bias)
             elif isinstance(module, nn.Embedding):
                 nn.init.normal_(module.weight, std=module.embedding_dim**-0.5)
+        if self.config.norm_position == "pre":
+            for name, parameter in self.named_parameters():
+                if name.endswith(("attention.output.weight", "feedforward.outer.weight")):
+                    nn.init.zeros_(parameter)
 
     def encode(self, source: Int[Tensor, "B M"], allowed: Bool[Tensor, "B M"]) -> Encoded:
         """Annotate the source tokens; ``allowed`` is True on real tokens."""

@@ -22,8 +22,9 @@ class TrainerConfig:
     """With max_minutes: never more epochs than this, however fast the machine."""
     validate_every: float = 0.1
     """Below 1 a fraction of the run, from 1 on a number of updates."""
-    accumulate: int = 1
-    """Batches whose gradients make one update."""
+    accumulate: int = 4
+    """Batches whose gradients make one update. Several small ones mix sentence lengths, which one
+    large batch of like lengths does not."""
     clip: float | None = 1.0
     """Largest norm of the gradient."""
     precision: str = "32-true"
@@ -84,7 +85,7 @@ class AveragingConfig:
     kind: str = "mean"
     """none; mean: of every update from ``start`` on; ema: exponential from ``start`` on; last_k:
     of the weights at the last k validations."""
-    start: float = 0.7
+    start: float = 0.9
     """Fraction of the run after which mean and ema begin."""
     decay: float = 0.999
     """ema: share of the old average kept at each update."""

@@ -25,7 +25,7 @@ class ObjectiveConfig:
 
     label_smoothing: float = 0.1
     """How much of the probability is spread evenly over the vocabulary."""
-    chunk: int = 256
+    chunk: int = 512
     """Target tokens projected at once: a matter of speed and memory, not of the result."""
 
     def __post_init__(self) -> None:

@@ -17,7 +17,7 @@ class ScheduleConfig:
 
     name: str = "linear"
     """constant, inverse_square_root, cosine, linear or warmup_stable_decay."""
-    warmup_updates: int = 40
+    warmup_updates: int = 10
     """Updates until the full learning rate."""
     plateau: float = 0.4
     """linear: the fraction of the run after which the rate starts to fall to ``final``."""
