@@ -17,7 +17,7 @@ def heatmap(
     ] = None,
     layer: Annotated[
         int | None,
-        typer.Option(min=1, help="Decoder layer; else the last but one, which aligns best."),
+        typer.Option(min=1, help="Decoder layer; else the last but one, or the last of two."),
     ] = None,
     head: Annotated[
         str, typer.Option(metavar="N|mean", help="One head, or the mean of all.")

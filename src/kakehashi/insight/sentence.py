@@ -25,8 +25,8 @@ def draw_attention(
         line: source text.
         path: the picture, .png, .pdf or .svg.
         target: the translation to follow; None: the model's own.
-        layer: decoder layer from 1; None: the last but one, which aligns best in Transformers
-            (the only one of a recurrent model).
+        layer: decoder layer from 1; None: the last but one, which aligns best in deep Transformers,
+            and the last where there are no more than two.
         head: head from 1; None: the mean of all.
 
     Raises:
@@ -36,7 +36,8 @@ def draw_attention(
     picture_format(path)
     attention = translator.attention(line, target)
     maps = attention.maps.cross
-    layer = max(1, len(maps) - 1) if layer is None else layer
+    if layer is None:
+        layer = len(maps) - 1 if len(maps) > 2 else len(maps)
     if not 1 <= layer <= len(maps):
         raise ConfigError(f"the model has decoder layers 1 to {len(maps)}; there is no {layer}")
     weights = maps[layer - 1][0]
