@@ -43,7 +43,7 @@ def kakehashi(folder: Path, *words: str, **options) -> subprocess.CompletedProce
         env=environment,
         capture_output=True,
         encoding="utf-8",
-        timeout=300,
+        timeout=900,
         check=False,
         **options,
     )
@@ -259,7 +259,7 @@ def test_two_processes_share_a_run(small_corpus, tmp_path):
         env=os.environ | {"OMP_NUM_THREADS": "1"},
         capture_output=True,
         encoding="utf-8",
-        timeout=300,
+        timeout=900,
         check=False,
     )
     assert done.returncode == 0, done.stderr

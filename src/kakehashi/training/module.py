@@ -78,8 +78,8 @@ class TranslationTask(lightning.LightningModule):
             tallies = [Tally()] * self.trainer.world_size
             torch.distributed.all_gather_object(tallies, self.tally)
         self.validated = self.validator.result(tallies)
-        self.log("valid/bleu", self.validated.bleu, rank_zero_only=False)
-        self.log("valid/nll", self.validated.nll, rank_zero_only=False)
+        self.log("valid/bleu", self.validated.bleu, sync_dist=True)
+        self.log("valid/nll", self.validated.nll, sync_dist=True)
 
     def configure_optimizers(self) -> OptimizerLRScheduler:
         """One optimiser; its rates follow the schedule from update to update."""
