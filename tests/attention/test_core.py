@@ -1,6 +1,7 @@
 """The one function that all attention goes through: its two paths, its masks, its empty rows."""
 
 from functools import partial
+from typing import Any
 
 import pytest
 import torch
@@ -14,10 +15,14 @@ from kakehashi.attention import attend, attention_weights, make_score
 SCORES = ("dot", "scaled_dot", "general", "additive")
 FUSED = ("dot", "scaled_dot")
 B, H, N, M, D_K, D_V = 2, 3, 5, 7, 11, 13
+LONG_N, LONG_M = 23, 29
+"""Long enough for the fused kernel in training too."""
 
 
-def draw(dtype: torch.dtype = torch.float64, d_v: int = D_V) -> tuple[Tensor, Tensor, Tensor]:
-    shapes = (B, H, N, D_K), (B, H, M, D_K), (B, H, M, d_v)
+def draw(
+    dtype: torch.dtype = torch.float64, d_v: int = D_V, n: int = N, m: int = M
+) -> tuple[Tensor, Tensor, Tensor]:
+    shapes = (B, H, n, D_K), (B, H, m, D_K), (B, H, m, d_v)
     q, k, v = (torch.randn(shape, dtype=dtype, requires_grad=True) for shape in shapes)
     return q, k, v
 
@@ -29,7 +34,11 @@ def draw_mask(*shape: int) -> Tensor:
     return mask
 
 
-MASK_SHAPES = [(B, H, N, M), (B, 1, N, M), (1, H, N, M), (B, 1, 1, M), (1, 1, N, M), (1, 1, 1, M)]
+def mask_shapes(n: int, m: int) -> list[tuple[int, ...]]:
+    return [(B, H, n, m), (B, 1, n, m), (1, H, n, m), (B, 1, 1, m), (1, 1, n, m), (1, 1, 1, m)]
+
+
+MASK_SHAPES = mask_shapes(N, M)
 
 
 @pytest.mark.parametrize("name", SCORES)
@@ -65,18 +74,39 @@ def test_a_masked_key_is_a_key_that_is_not_there(name: str, mask_shape: tuple[in
                 torch.testing.assert_close(context[b, h, n], alone[0, h, 0], rtol=0, atol=1e-12)
 
 
+@pytest.fixture
+def kernel(monkeypatch: pytest.MonkeyPatch) -> list[None]:
+    """Grows by one each time that the fused kernel runs."""
+    calls: list[None] = []
+    fused = F.scaled_dot_product_attention
+
+    def counted(*args: Any, **kwargs: Any) -> Tensor:
+        calls.append(None)
+        return fused(*args, **kwargs)
+
+    monkeypatch.setattr(F, "scaled_dot_product_attention", counted)
+    return calls
+
+
 @pytest.mark.parametrize("name", FUSED)
 @pytest.mark.parametrize(("dtype", "close"), [(torch.float32, 1e-5), (torch.float64, 1e-12)])
-@pytest.mark.parametrize("mask_shape", [None, *MASK_SHAPES])
+@pytest.mark.parametrize("mask_shape", [None, *mask_shapes(LONG_N, LONG_M)])
 @pytest.mark.parametrize("d_v", [D_K, D_V])
 def test_the_fused_path_equals_the_explicit_one_with_its_gradients(
-    name: str, dtype: torch.dtype, close: float, mask_shape: tuple[int, ...] | None, d_v: int
+    name: str,
+    dtype: torch.dtype,
+    close: float,
+    mask_shape: tuple[int, ...] | None,
+    d_v: int,
+    kernel: list[None],
 ) -> None:
     score = make_score(name, H, D_K)
-    q, k, v = draw(dtype, d_v)
+    q, k, v = draw(dtype, d_v, LONG_N, LONG_M)
     mask = None if mask_shape is None else draw_mask(*mask_shape)
     fused, none = attend(score, q, k, v, mask)
+    assert len(kernel) == 1
     explicit, weights = attend(score, q, k, v, mask, return_weights=True)
+    assert len(kernel) == 1
     assert none is None
     assert weights is not None
     torch.testing.assert_close(fused, explicit, rtol=0, atol=close)
@@ -89,20 +119,45 @@ def test_the_fused_path_equals_the_explicit_one_with_its_gradients(
         torch.testing.assert_close(one, other, rtol=0, atol=10 * close)
 
 
+@pytest.mark.parametrize("name", SCORES)
+def test_the_fused_kernel_runs_where_it_can_and_helps(name: str, kernel: list[None]) -> None:
+    score = make_score(name, H, D_K).double()
+    applies = name in FUSED
+    with torch.no_grad():
+        attend(score, *draw())
+        assert len(kernel) == applies
+        attend(score, *draw(n=LONG_N, m=LONG_M))
+        assert len(kernel) == 2 * applies
+        attend(score, *draw(), return_weights=True)
+        attend(score, *draw(), dropout=0.5)
+    attend(score, *draw())  # short rows to learn from: the plain products are faster
+    assert len(kernel) == 2 * applies
+    attend(score, *draw(n=LONG_N, m=LONG_M))
+    assert len(kernel) == 3 * applies
+
+
 @pytest.mark.parametrize(("name", "scale"), [("dot", 1.0), ("scaled_dot", None)])
 @pytest.mark.parametrize(("dtype", "close"), [(torch.float32, 1e-5), (torch.float64, 1e-12)])
 @pytest.mark.parametrize("return_weights", [False, True])
+@pytest.mark.parametrize("learning", [False, True])
 def test_dot_products_equal_torchs_kernel(
-    name: str, scale: float | None, dtype: torch.dtype, close: float, return_weights: bool
+    name: str,
+    scale: float | None,
+    dtype: torch.dtype,
+    close: float,
+    return_weights: bool,
+    learning: bool,
 ) -> None:
     q, k, v = draw(dtype)
     mask = draw_mask(B, 1, N, M)
-    context, _ = attend(make_score(name, H, D_K), q, k, v, mask, return_weights=return_weights)
+    with torch.set_grad_enabled(learning):
+        context, _ = attend(make_score(name, H, D_K), q, k, v, mask, return_weights=return_weights)
     expected = F.scaled_dot_product_attention(q, k, v, attn_mask=mask, scale=scale)
     torch.testing.assert_close(context, expected, rtol=0, atol=close)
 
 
 @pytest.mark.parametrize("name", SCORES)
+@torch.no_grad()
 def test_asking_for_the_weights_changes_nothing_and_they_are_the_ones_used(name: str) -> None:
     score = make_score(name, H, D_K).double()
     q, k, v = draw()
@@ -114,12 +169,12 @@ def test_asking_for_the_weights_changes_nothing_and_they_are_the_ones_used(name:
     torch.testing.assert_close(weights @ v, plain, rtol=0, atol=1e-12)
 
 
-def empty_row_masks() -> list[Tensor]:
-    some = draw_mask(B, H, N, M)
+def empty_row_masks(n: int, m: int) -> list[Tensor]:
+    some = draw_mask(B, H, n, m)
     some[0, 1, 3] = False
     some[1, 2] = False
-    whole_sentence = torch.tensor([[True] * M, [False] * M])[:, None, None, :]
-    nothing = torch.zeros(1, 1, 1, M, dtype=torch.bool)
+    whole_sentence = torch.tensor([[True] * m, [False] * m])[:, None, None, :]
+    nothing = torch.zeros(1, 1, 1, m, dtype=torch.bool)
     return [some, whole_sentence, nothing]
 
 
@@ -127,26 +182,31 @@ def empty_row_masks() -> list[Tensor]:
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("d_v", [D_K, D_V])
 @pytest.mark.parametrize("return_weights", [False, True])
+@pytest.mark.parametrize(("n", "m"), [(N, M), (LONG_N, LONG_M)])
 def test_a_query_with_nothing_to_attend_to_gets_zeros_and_gives_no_gradient(
-    name: str, dtype: torch.dtype, d_v: int, return_weights: bool
+    name: str, dtype: torch.dtype, d_v: int, return_weights: bool, n: int, m: int
 ) -> None:
     score = make_score(name, H, D_K).to(dtype)
-    for mask in empty_row_masks():
-        q, k, v = draw(dtype, d_v)
+    for mask in empty_row_masks(n, m):
+        q, k, v = draw(dtype, d_v, n, m)
         context, weights = attend(score, q, k, v, mask, return_weights=return_weights)
-        empty = ~mask.expand(B, H, N, M).any(-1)
+        empty = ~mask.expand(B, H, n, m).any(-1)
         assert context.isfinite().all()
         assert not context[empty].any()
         assert context[~empty].abs().gt(0).all()
         if weights is not None:
             assert not weights[empty].any()
+        with torch.no_grad():
+            again, _ = attend(score, q, k, v, mask)
+        assert not again[empty].any()
+        torch.testing.assert_close(again, context.detach(), rtol=0, atol=1e-5)
         context.sum().backward()
         assert q.grad is not None
         assert k.grad is not None
         assert v.grad is not None
         assert all(g.isfinite().all() for g in (q.grad, k.grad, v.grad))
         assert not q.grad[empty].any()
-        unread = ~mask.expand(B, H, N, M).any(-2)
+        unread = ~mask.expand(B, H, n, m).any(-2)
         assert not k.grad[unread].any()
         assert not v.grad[unread].any()
         for parameter in score.parameters():
@@ -155,13 +215,14 @@ def test_a_query_with_nothing_to_attend_to_gets_zeros_and_gives_no_gradient(
 
 
 @pytest.mark.parametrize("name", SCORES)
-def test_no_gradient_reaches_a_masked_key_or_value(name: str) -> None:
-    q, k, v = draw()
-    mask = draw_mask(B, 1, 1, M)
+@pytest.mark.parametrize(("n", "m"), [(N, M), (LONG_N, LONG_M)])
+def test_no_gradient_reaches_a_masked_key_or_value(name: str, n: int, m: int) -> None:
+    q, k, v = draw(n=n, m=m)
+    mask = draw_mask(B, 1, 1, m)
     attend(make_score(name, H, D_K).double(), q, k, v, mask)[0].square().sum().backward()
     assert k.grad is not None
     assert v.grad is not None
-    masked = ~mask.expand(B, H, 1, M)[:, :, 0]
+    masked = ~mask.expand(B, H, 1, m)[:, :, 0]
     assert not k.grad[masked].any()
     assert not v.grad[masked].any()
     assert v.grad[~masked].any(-1).all()

@@ -70,7 +70,8 @@ def parameter_of_head(score: nn.Module, head: int) -> Tensor | None:
 def test_attend_is_equation_1(name: str, return_weights: bool) -> None:
     score = make_score(name, H, D_K).double()
     q, k, v = normal(B, H, N, D_K), normal(B, H, M, D_K), normal(B, H, M, D_V)
-    context, weights = attend(score, q, k, v, return_weights=return_weights)
+    with torch.no_grad():
+        context, weights = attend(score, q, k, v, return_weights=return_weights)
     assert context.shape == (B, H, N, D_V)
     for b in range(B):
         for h in range(H):
@@ -113,7 +114,10 @@ def make_attention(d_query: int, d_memory: int, name: str, bias: bool) -> Attent
 def test_cross_attention_is_equation_1_with_projections(name: str, bias: bool) -> None:
     layer = make_attention(D_X, D_Y, name, bias)
     x, y = normal(B, N, D_X), normal(B, M, D_Y)
-    result, _ = layer(x, layer.memory(y))
+    with torch.no_grad():  # the dot products: on the fused kernel
+        result, _ = layer(x, layer.memory(y))
+    learning, _ = layer(x, layer.memory(y))
+    torch.testing.assert_close(learning.detach(), result, rtol=0, atol=1e-12)
     for b in range(B):
         expected = attention_in_columns(layer, name, bias, x[b].T, y[b].T)
         torch.testing.assert_close(result[b].T, expected, rtol=0, atol=1e-12)
@@ -124,7 +128,10 @@ def test_cross_attention_is_equation_1_with_projections(name: str, bias: bool) -
 def test_self_attention_is_equation_1_with_y_equal_to_x(name: str, bias: bool) -> None:
     layer = make_attention(D_X, D_X, name, bias)
     x = normal(B, N, D_X)
-    result, _ = layer.self_forward(x, None)
+    with torch.no_grad():
+        result, _ = layer.self_forward(x, None)
+    learning, _ = layer.self_forward(x, None)
+    torch.testing.assert_close(learning.detach(), result, rtol=0, atol=1e-12)
     for b in range(B):
         expected = attention_in_columns(layer, name, bias, x[b].T, x[b].T)
         torch.testing.assert_close(result[b].T, expected, rtol=0, atol=1e-12)

@@ -79,7 +79,8 @@ def test_cross_attention_is_multi_head_attention(bias: bool, d_memory: int, mask
     )
     torch.testing.assert_close(result, expected, rtol=0, atol=1e-12)
     torch.testing.assert_close(weights, expected_weights, rtol=0, atol=1e-12)
-    fused, none = layer(x, layer.memory(y, mask))
+    with torch.no_grad():
+        fused, none = layer(x, layer.memory(y, mask))
     assert none is None
     torch.testing.assert_close(fused, expected, rtol=0, atol=1e-12)
 

@@ -88,10 +88,12 @@ def _make_model(kind: str, variant: str, score: str, **changes: Any) -> Translat
             d_embedding=11, d_hidden=13, d_attention=7, score=ScoreConfig(score), **settings
         )
     model = build_model(config, V)
-    with torch.no_grad():  # biases and gains start as zeros and ones, which would hide mistakes
+    with torch.no_grad():  # what starts as zeros or ones would hide mistakes
         for parameter in model.parameters():
             if parameter.dim() == 1:
                 parameter.add_(0.2 * torch.randn_like(parameter))
+            elif not parameter.any():
+                nn.init.xavier_uniform_(parameter)
     return model.double().eval()
 
 

@@ -3,6 +3,7 @@
 import math
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -314,6 +315,21 @@ def test_embeddings_start_at_unit_norm_and_biases_at_zero() -> None:
     for name, parameter in model.named_parameters():
         if name.endswith("bias"):
             assert not parameter.any(), name
+
+
+def test_a_fresh_pre_norm_stack_adds_nothing_to_the_stream(sentences: Any) -> None:
+    """Its first updates then shape an identity; a post-norm stack has no stream to leave alone."""
+    batch = sentences.source, sentences.allowed, sentences.target
+    config = TransformerConfig(d_model=30, n_heads=3, d_feedforward=17)
+    model = Transformer(config, V).eval()
+    embedded = model.decoder_norm(model.target_embedding(sentences.target))
+    torch.testing.assert_close(model.features(*batch), embedded, rtol=0, atol=0)
+    post = Transformer(replace(config, norm_position="post"), V).eval()
+    assert not torch.equal(post.features(*batch), post.target_embedding(sentences.target))
+    for name, parameter in (*model.named_parameters(), *post.named_parameters()):
+        if parameter.dim() == 2 and parameter.any() and "score" not in name:
+            width = parameter.shape[1]
+            assert parameter.std().item() == pytest.approx(width**-0.5, rel=0.15), name
 
 
 def test_attention_and_activation_dropout_are_set_apart(make_model: Any, sentences: Any) -> None:
