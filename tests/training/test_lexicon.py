@@ -84,13 +84,13 @@ def test_translations_start_close_and_others_far_apart() -> None:
 
 
 def test_every_table_of_a_model_is_set_and_the_seed_decides() -> None:
-    corpus = flat(dictionary_language(11, 60))
+    lexicon = learn_lexicon(flat(dictionary_language(11, 60)), 26)
     model = nn.ModuleDict({"a": nn.Embedding(26, 13), "b": nn.Embedding(26, 7)})
-    align_embeddings(model, corpus, 26, seed=1)
+    align_embeddings(model, lexicon, 26, seed=1)
     first = [p.clone() for p in model.parameters()]
-    align_embeddings(model, corpus, 26, seed=1)
+    align_embeddings(model, lexicon, 26, seed=1)
     assert all(torch.equal(a, b) for a, b in zip(first, model.parameters(), strict=True))
-    align_embeddings(model, corpus, 26, seed=2)
+    align_embeddings(model, lexicon, 26, seed=2)
     assert not any(torch.equal(a, b) for a, b in zip(first, model.parameters(), strict=True))
 
 

@@ -2,6 +2,9 @@
 
 import json
 import os
+import shlex
+import shutil
+import sys
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
@@ -199,15 +202,21 @@ def _next(run: "Run", fitted: Fitted) -> str:
         f"The model, its card, the curves and heatmap.png are in {folder}",
         "",
         "Next:",
-        f"  kakehashi translate {shown} -i FILE",
-        f"  kakehashi evaluate {shown} --source FILE --reference FILE",
-        f"  kakehashi heatmap {shown} --text TEXT -o attention.png",
-        f"  tensorboard --logdir {shown}",
+        f"  {_program('kakehashi')} translate {shown} -i FILE",
+        f"  {_program('kakehashi')} evaluate {shown} --source FILE --reference FILE",
+        f"  {_program('kakehashi')} heatmap {shown} --text TEXT -o attention.png",
+        f"  {_program('tensorboard')} --logdir {shown}",
         "",
         "The same run again, update for update:",
         f"  {reproduce(run.words, run.config.trainer, fitted.total_updates)}",
     ]
     return "\n".join(lines)
+
+
+def _program(name: str) -> str:
+    """How to type a command of this environment: its name, or its path where that is not enough."""
+    path = Path(sys.executable).parent / name
+    return name if shutil.which(name) or not path.exists() else _quoted(_short(path))
 
 
 def _short(path: Path) -> Path:
@@ -217,6 +226,4 @@ def _short(path: Path) -> Path:
 
 
 def _quoted(path: Path) -> str:
-    import shlex
-
     return shlex.quote(str(path))

@@ -15,6 +15,7 @@ import torch
 from kakehashi.commands.config import TrainConfig
 from kakehashi.commands.report import Sample, TestResult, card_facts, write_summary
 from kakehashi.commands.runs import point_latest
+from kakehashi.data.batching import FlatCorpus
 from kakehashi.data.corpora import Corpus, load_corpus
 from kakehashi.data.module import TranslationData
 from kakehashi.data.notes import note
@@ -30,7 +31,8 @@ from kakehashi.inference.translator import Translator
 from kakehashi.models import TranslationModel, build_model
 from kakehashi.training.allocator import keep_freed_memory
 from kakehashi.training.fit import FitSettings, Fitted, fit
-from kakehashi.training.lexicon import align_embeddings, spoken_pieces
+from kakehashi.training.guidance import Guide
+from kakehashi.training.lexicon import align_embeddings, learn_lexicon, spoken_pieces
 from kakehashi.training.validation import Validator
 
 SAMPLES = 10
@@ -53,6 +55,7 @@ class Run:
     tokenizer: Tokenizer
     data: TranslationData
     model: TranslationModel[Any]
+    guide: Guide | None
     seconds: dict[str, float] = field(default_factory=dict)
     """Of each phase."""
 
@@ -110,14 +113,26 @@ def prepare(config: TrainConfig, folder: Path, words: list[str]) -> Run:
     # only now: whether the corpus was cached must not change the first weights
     lightning.seed_everything(config.seed, workers=True, verbose=False)
     model = build_model(config.model, tokenizer.vocab_size)
-    if config.start.spoken_only:
-        model.output.restrict(spoken_pieces(data.train_tokens))
-    if config.start.embeddings == "aligned":
-        align_embeddings(model, data.train_tokens, tokenizer.vocab_size, config.seed)
+    guide = _teach(model, data.train_tokens, config)
     corpus.ledger.write(folder / "ledger.jsonl")
-    run = Run(config, folder, words, corpus, tokenizer, data, model)
+    run = Run(config, folder, words, corpus, tokenizer, data, model, guide)
     run.seconds["corpus and tokenizer"] = time.monotonic() - start
     return run
+
+
+def _teach(model: TranslationModel[Any], tokens: FlatCorpus, config: TrainConfig) -> Guide | None:
+    """What the training text says of a model before its first update (see ``StartConfig``)."""
+    start, vocab_size = config.start, model.vocab_size
+    if start.spoken_only:
+        model.output.restrict(spoken_pieces(tokens))
+    if start.embeddings == "random" and start.guidance == 0:
+        return None
+    lexicon = learn_lexicon(tokens, vocab_size)
+    if start.embeddings == "aligned":
+        align_embeddings(model, lexicon, vocab_size, config.seed)
+    if start.guidance == 0:
+        return None
+    return Guide(lexicon, vocab_size, start.guidance, start.guidance_updates)
 
 
 def train(run: Run) -> Fitted:
@@ -147,6 +162,7 @@ def train(run: Run) -> Fitted:
         config.callbacks,
         config.logger,
         {"seed": config.seed, "tokenizer_sha256": run.tokenizer.fingerprint},
+        run.guide,
     )
     return fit(run.model, run.data, validator, settings, run.folder)
 

@@ -74,6 +74,15 @@ class TranslationModel(nn.Module, ABC, Generic[StateT]):
     ) -> Float[Tensor, "B N D"]:
         """Decoder outputs before the vocabulary projection, given the whole target (from BOS)."""
 
+    @abstractmethod
+    def attending_features(
+        self,
+        source: Int[Tensor, "B M"],
+        allowed: Bool[Tensor, "B M"],
+        target: Int[Tensor, "B N"],
+    ) -> tuple[Float[Tensor, "B N D"], list[Float[Tensor, "B H N M"]]]:
+        """``features``, and each decoder layer's cross-attention weights, with gradients."""
+
     def forward(
         self,
         source: Int[Tensor, "B M"],

@@ -117,6 +117,15 @@ class RNNSearch(TranslationModel[RNNState]):
         """Readouts before the vocabulary projection, given the whole target (from BOS)."""
         return self._decode(self.encode(source, allowed), target, return_weights=False)[0]
 
+    def attending_features(
+        self,
+        source: Int[Tensor, "B M"],
+        allowed: Bool[Tensor, "B M"],
+        target: Int[Tensor, "B N"],
+    ) -> tuple[Float[Tensor, "B N D"], list[Float[Tensor, "B H N M"]]]:
+        """``features``, and the alignment weights, with gradients."""
+        return self._decode(self.encode(source, allowed), target, return_weights=True)
+
     def _decode(
         self, encoded: Encoded, target: Tensor, return_weights: bool
     ) -> tuple[Tensor, list[Tensor]]:

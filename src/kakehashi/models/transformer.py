@@ -205,6 +205,17 @@ class Transformer(TranslationModel[TransformerState]):
         """Decoder outputs before the vocabulary projection, given the whole target (from BOS)."""
         return self._decode(self.encode(source, allowed), target, return_weights=False)[0]
 
+    def attending_features(
+        self,
+        source: Int[Tensor, "B M"],
+        allowed: Bool[Tensor, "B M"],
+        target: Int[Tensor, "B N"],
+    ) -> tuple[Float[Tensor, "B N D"], list[Float[Tensor, "B H N M"]]]:
+        """``features``, and each decoder layer's cross-attention weights, with gradients."""
+        encoded = self.encode(source, allowed)
+        features, _, cross = self._decode(encoded, target, return_weights=True)
+        return features, cross
+
     def _decode(
         self, encoded: Encoded, target: Tensor, return_weights: bool
     ) -> tuple[Tensor, list[Tensor], list[Tensor]]:

@@ -68,6 +68,11 @@ class StartConfig:
     embeddings: str = "aligned"
     """aligned: word vectors of pieces that translate each other start close together (IBM Model 1
     counts them, seconds for a small corpus); random: nothing is known."""
+    guidance: float = 0.3
+    """How strongly the first head of each cross-attention is pulled towards the alignment that
+    the same counts give; 0: not at all."""
+    guidance_updates: int = 500
+    """Updates over which that pull falls to nothing."""
     spoken_only: bool = True
     """Whether pieces that no training target holds are never said, and left out of the softmax."""
 
@@ -75,6 +80,11 @@ class StartConfig:
         if self.embeddings not in EMBEDDINGS:
             raise ConfigError(
                 f"start.embeddings is {self.embeddings!r}; it can be {', '.join(EMBEDDINGS)}"
+            )
+        if self.guidance < 0 or self.guidance_updates < 1:
+            raise ConfigError(
+                f"start.guidance is {self.guidance} and start.guidance_updates "
+                f"{self.guidance_updates}: they must be at least 0 and 1"
             )
 
 

@@ -22,6 +22,7 @@ from kakehashi.training.callbacks import NEVER, Point, Recorder, ValidationClock
 from kakehashi.training.checkpoint import AtomicCheckpointIO, checkpoint_callbacks, load_weights
 from kakehashi.training.config import CallbacksConfig, LoggerConfig, TrainerConfig
 from kakehashi.training.duration import PROBED, TimeBudget
+from kakehashi.training.guidance import Guide
 from kakehashi.training.module import TranslationTask
 from kakehashi.training.objective import ObjectiveConfig
 from kakehashi.training.optimizer import OptimizerConfig
@@ -43,6 +44,8 @@ class FitSettings:
     logger: LoggerConfig = field(default_factory=LoggerConfig)
     facts: dict[str, Any] = field(default_factory=dict)
     """Plain values kept in every checkpoint."""
+    guide: Guide | None = None
+    """Shows cross-attention where to look at first."""
 
 
 @dataclass(frozen=True)
@@ -122,6 +125,7 @@ class _Run:
             validator,
             settings.facts,
             fused=settings.trainer.precision != "16-mixed",
+            guide=settings.guide,
         )
         self.recorder = Recorder(settings.trainer.log_every)
         self.average = WeightMean(settings.callbacks.averaging, self.plan)

@@ -49,16 +49,22 @@ def learn_lexicon(corpus: FlatCorpus, vocab_size: int, iterations: int = ITERATI
     return Lexicon(sources, targets, np.sqrt(forward * backward))
 
 
-def aligned_vectors(
-    lexicon: Lexicon, vocab_size: int, width: int, seed: int
-) -> Float[Tensor, "V d"]:
-    """Unit vectors ``(I + W) R``, with W the counts over the root of both pieces' totals."""
+def tie_weights(lexicon: Lexicon, vocab_size: int) -> Float[Tensor, " U"]:
+    """W: each pair's count over the root of its two pieces' totals (each 1 too large)."""
     source, target = torch.from_numpy(lexicon.source), torch.from_numpy(lexicon.target)
     count = torch.from_numpy(lexicon.expected)
     total = torch.ones(2, vocab_size, dtype=torch.float64)
     total[0].index_add_(0, source, count)
     total[1].index_add_(0, target, count)
-    weight = count / (total[0][source] * total[1][target]).sqrt()
+    return count / (total[0][source] * total[1][target]).sqrt()
+
+
+def aligned_vectors(
+    lexicon: Lexicon, vocab_size: int, width: int, seed: int
+) -> Float[Tensor, "V d"]:
+    """Unit vectors ``(I + W) R`` (see ``tie_weights``)."""
+    source, target = torch.from_numpy(lexicon.source), torch.from_numpy(lexicon.target)
+    weight = tie_weights(lexicon, vocab_size)
     generator = torch.Generator().manual_seed(seed)
     random = torch.randn(vocab_size, width, dtype=torch.float64, generator=generator)
     tie = torch.sparse_coo_tensor(
@@ -77,12 +83,11 @@ def spoken_pieces(corpus: FlatCorpus) -> Int[Tensor, " S"]:
 
 
 @torch.no_grad()
-def align_embeddings(model: nn.Module, corpus: FlatCorpus, vocab_size: int, seed: int) -> None:
+def align_embeddings(model: nn.Module, lexicon: Lexicon, vocab_size: int, seed: int) -> None:
     """Start all word vectors of a model from the lexicon of its training text.
 
     The rows keep unit norm, the scale of the random start they replace.
     """
-    lexicon = learn_lexicon(corpus, vocab_size)
     for module in model.modules():
         if isinstance(module, nn.Embedding):
             module.weight.copy_(aligned_vectors(lexicon, vocab_size, module.embedding_dim, seed))

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from kakehashi.data.batching import Batch
 from kakehashi.models import TranslationModel
+from kakehashi.training.guidance import Guide
 from kakehashi.training.objective import ObjectiveConfig, cross_entropy
 from kakehashi.training.optimizer import OptimizerConfig, build_optimizer
 from kakehashi.training.schedule import Schedule
@@ -28,6 +29,7 @@ class TranslationTask(lightning.LightningModule):
         validator: Validator,
         facts: dict[str, Any],
         fused: bool = True,
+        guide: Guide | None = None,
     ) -> None:
         """``facts``: plain values to keep in every checkpoint (tokenizer hash, seed, ...)."""
         super().__init__()
@@ -38,6 +40,7 @@ class TranslationTask(lightning.LightningModule):
         self.validator = validator
         self.facts = facts
         self.fused = fused
+        self.guide = guide
         self.spoken = _Spoken(model)
         self.tally = Tally()
         self.validated: Validated | None = None
@@ -50,7 +53,7 @@ class TranslationTask(lightning.LightningModule):
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
         """Mean label-smoothed cross-entropy of the batch's real target tokens."""
         allowed = batch.source_allowed
-        features = self.model.features(batch.source, allowed, batch.target_input)
+        features, guidance = self._features(batch)
         # rows by number: the gradient of a selection by mask takes three times as long
         real = batch.target_allowed.flatten().nonzero().squeeze(1)
         loss = cross_entropy(
@@ -63,7 +66,17 @@ class TranslationTask(lightning.LightningModule):
         )
         self.nll = loss.nll.item()
         self.tokens += int(allowed.sum()) + len(real)
-        return loss.smoothed
+        return loss.smoothed if guidance is None else loss.smoothed + guidance
+
+    def _features(self, batch: Batch) -> tuple[Tensor, Tensor | None]:
+        """Decoder outputs, and the weighted loss of the guided heads while there is one."""
+        source, allowed = batch.source, batch.source_allowed
+        weight = 0.0 if self.guide is None else self.guide.weight(self.global_step)
+        if self.guide is None or weight == 0.0:
+            return self.model.features(source, allowed, batch.target_input), None
+        features, cross = self.model.attending_features(source, allowed, batch.target_input)
+        target, real = batch.target_output, batch.target_allowed
+        return features, weight * self.guide.loss(cross, source, target, allowed, real)
 
     def on_validation_epoch_start(self) -> None:
         self.tally = Tally()
