@@ -51,6 +51,11 @@ class ScriptedModel(TranslationModel[ScriptState]):
     def features(self, source: Tensor, allowed: Tensor, target: Tensor) -> Tensor:
         raise NotImplementedError
 
+    def attending_features(
+        self, source: Tensor, allowed: Tensor, target: Tensor
+    ) -> tuple[Tensor, list[Tensor]]:
+        raise NotImplementedError
+
     def start(self, encoded: Encoded, hypotheses: int = 1) -> ScriptState:
         first = encoded.annotations[:, 0, 0].int().tolist()
         return ScriptState(first, [[() for _ in range(hypotheses)] for _ in first])
@@ -123,8 +128,8 @@ REAL = {
 def real(request: pytest.FixtureRequest) -> TranslationModel[Any]:
     """A small random model of each kind, wide awake: untied and with large weights.
 
-    (A tied random model only repeats its last piece.) The seed is one with which some of
-    ``sentences`` come to an end by themselves and some do not.
+    (A tied random model only repeats its last piece.) ``model.output.silence[EOS]`` makes the end
+    of a translation more or less likely.
     """
     torch.manual_seed(1)
     model = build_model(REAL[request.param], vocab_size=29)
