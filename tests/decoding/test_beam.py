@@ -127,11 +127,15 @@ def test_a_beam_of_one_is_greedy_search_in_both_models(
     real: TranslationModel[Any], sentences: tuple[Tensor, Tensor]
 ) -> None:
     encoded = real.encode(*sentences)
-    limits = torch.tensor([19, 23, 3, 17, 1, 23, 29])
-    greedy = greedy_search(real, encoded, max_lengths=limits, length_penalty=1.0)
-    one = beam_search(real, encoded, beam=1, max_lengths=limits, length_penalty=1.0)
-    assert one == greedy
-    assert {h.finished for hypotheses in greedy for h in hypotheses} == {True, False}
+    limits = torch.tensor([9, 13, 3, 7, 1, 13, 11])
+    ends = set()
+    for offset in (-30.0, 0.0, 5.0, 10.0, 30.0):
+        real.output.silence[EOS] = offset  # from never the end to always
+        greedy = greedy_search(real, encoded, max_lengths=limits, length_penalty=1.0)
+        one = beam_search(real, encoded, beam=1, max_lengths=limits, length_penalty=1.0)
+        assert one == greedy
+        ends |= {h.finished for hypotheses in greedy for h in hypotheses}
+    assert ends == {True, False}
 
 
 def close(left: list[Hypothesis], right: list[Hypothesis]) -> bool:
@@ -166,7 +170,8 @@ def test_log_probability_is_that_of_the_teacher_forced_pass(
     real: TranslationModel[Any], sentences: tuple[Tensor, Tensor]
 ) -> None:
     source, allowed = sentences
-    limits = torch.full((7,), 31)
+    limits = torch.full((7,), 23)
+    real.output.silence[EOS] = 5.0
     found = beam_search(
         real, real.encode(source, allowed), beam=4, max_lengths=limits, length_penalty=0.6, n_best=4
     )

@@ -11,6 +11,7 @@ from kakehashi.data.tokenizer import Tokenizer
 from kakehashi.decoding import DecodingConfig
 from kakehashi.inference import save_bundle
 from kakehashi.models import RNNConfig, TransformerConfig, TranslationModel, build_model
+from kakehashi.symbols import EOS
 
 CONFIGS = {
     "transformer": TransformerConfig(
@@ -33,13 +34,18 @@ def kind(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture(scope="session")
 def random_model(tokenizer: Tokenizer) -> Callable[[str], TranslationModel[Any]]:
-    """A model that ends now and then: whatever it has read, EOS is among its favourites."""
+    """A model that writes words (bytes would make most of its lines unprintable)."""
 
     def make(kind: str) -> TranslationModel[Any]:
         torch.manual_seed(7)
         model = build_model(CONFIGS[kind], tokenizer.vocab_size)
+        pieces = tokenizer.pieces(range(tokenizer.vocab_size))
+        words = [i for i, piece in enumerate(pieces) if i == EOS or not piece.startswith("<")]
+        model.output.restrict(torch.tensor(words))
         with torch.no_grad():
-            model.output.weight.mul_(2.0)
+            for parameter in model.parameters():
+                if parameter.dim() > 1:
+                    parameter.mul_(2.0)
         return model.eval()
 
     return make
