@@ -11,9 +11,10 @@ from kakehashi.training.allocator import keep_freed_memory
 if {keep}:
     assert keep_freed_memory()
 def work():
-    for _ in range(5):
-        torch.ones(1 << 24)
-work()
+    held = [torch.ones(1 << 21) for _ in range(20)]
+    del held
+for _ in range(5):
+    work()
 before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
 work()
 print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
@@ -32,4 +33,4 @@ def page_faults(keep: bool) -> int:
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="glibc only")
 def test_a_repeated_allocation_maps_no_page_again() -> None:
-    assert page_faults(keep=True) < 0.1 * page_faults(keep=False)
+    assert page_faults(keep=True) < 100  # of 40,960 pages; about 2,000 by default

@@ -133,6 +133,7 @@ def test_never_more_epochs_than_the_cap(monkeypatch, numbers, tiny_model):
         schedule=ScheduleConfig("linear"),
         max_minutes=5.0,
         epochs_cap=60,
+        accumulate=1,
     )
     assert plan.total == 60 * 50
     assert seconds < 300
