@@ -95,3 +95,23 @@ def test_the_installed_package_is_not_the_repository(elsewhere: Path, tmp_path: 
     file, version = run(elsewhere / "python", "-c", script, cwd=tmp_path).rsplit(maxsplit=1)
     assert Path(file).is_relative_to(elsewhere.parent)
     assert version in (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+
+
+def test_the_installed_command_trains_and_translates_from_any_folder(
+    elsewhere: Path, tmp_path: Path
+) -> None:
+    words = ["data=files", "name=mine", "data.source_language=de", "data.target_language=en"]
+    words += [f"data.train.{side}={path}" for side, path in (("source", "s"), ("target", "t"))]
+    words += ["data.valid_size=10", "data.test_size=10", "tokenizer.vocab_size=400"]
+    corpus = ROOT / "tests" / "corpus"
+    (tmp_path / "s").write_bytes((corpus / "small.de").read_bytes())
+    (tmp_path / "t").write_bytes((corpus / "small.en").read_bytes())
+
+    command = elsewhere / "kakehashi"
+    summary = run(command, "train", *words, "debug=one_batch", cwd=tmp_path)
+    assert "BLEU" in summary
+
+    model = tmp_path / "runs" / "mine" / "latest"
+    lines = run(command, "translate", model, "--beam", "1", cwd=tmp_path, stdin="Ja.\n\nNein.\n")
+    assert lines.count("\n") == 3
+    assert lines.split("\n")[1] == ""
