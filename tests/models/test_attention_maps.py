@@ -77,3 +77,30 @@ def test_a_row_belongs_to_the_step_whose_input_is_that_token(
     last, last_changed = maps.cross[-1][:2], others.cross[-1][:2]
     first_row = 4 if default_model.config.name == "rnn" else 3
     assert (last[:, :, first_row] != last_changed[:, :, first_row]).any(-1).all()
+
+
+@pytest.mark.parametrize("training", [False, True])
+def test_features_may_be_had_with_the_attention_that_made_them(
+    default_model: Model, sentences: Any, training: bool
+) -> None:
+    """The same features, under dropout too, and weights that a loss can be taken of."""
+    model = default_model.train(training)
+    batch = sentences.source, sentences.allowed, sentences.target
+    torch.manual_seed(5)
+    features = model.features(*batch)
+    torch.manual_seed(5)
+    attending, cross = model.attending_features(*batch)
+    torch.testing.assert_close(attending, features, rtol=0, atol=1e-12)
+    if not training:
+        maps = model.attention_maps(*batch).cross
+        assert len(cross) == len(maps)
+        for one, other in zip(cross, maps, strict=True):
+            torch.testing.assert_close(one, other, rtol=0, atol=1e-12)
+    for weights in cross:
+        check_rows(weights, sentences.allowed[:, None, None])
+    cross[-1][..., 0].sum().backward()
+    last = "attention" if model.config.name == "rnn" else "decoder.1.cross_attention"
+    for projection in ("query", "key"):
+        weight = model.get_parameter(f"{last}.{projection}.weight")
+        assert weight.grad is not None
+        assert weight.grad.any()
