@@ -158,8 +158,8 @@ def test_help_does_not_wait_for_torch() -> None:
 
 
 def test_a_reader_that_goes_away_is_no_error_to_report(model_folder: Path, tmp_path: Path) -> None:
-    (tmp_path / "in").write_text("gut\n" * 300)
-    words = ["translate", model_folder, "-i", tmp_path / "in", "--format", "jsonl", "--beam", 1]
+    (tmp_path / "in").write_text("gut\n" * 40)
+    words = ["translate", model_folder, "-i", tmp_path / "in", "--beam", 1, "--batch-size", 1]
     with command(*words) as process:
         assert process.stdout is not None
         assert process.stderr is not None
