@@ -13,7 +13,8 @@ from kakehashi.commands import config as config_module
 from kakehashi.commands.config import TrainConfig, config_dir, read_config, register_schemas
 from kakehashi.commands.run import run
 from kakehashi.errors import ConfigError
-from kakehashi.models import RNNConfig, TransformerConfig, build_model
+from kakehashi.models.build import build_model
+from kakehashi.models.config import RNNConfig, TransformerConfig
 
 GROUPS = [
     "callbacks",

@@ -13,8 +13,10 @@ from collections.abc import Callable
 
 import torch
 
-from kakehashi.decoding import beam_search, greedy_search
-from kakehashi.models import ModelConfig, RNNConfig, TransformerConfig, build_model
+from kakehashi.decoding.beam import beam_search
+from kakehashi.decoding.greedy import greedy_search
+from kakehashi.models.build import build_model
+from kakehashi.models.config import ModelConfig, RNNConfig, TransformerConfig
 from kakehashi.symbols import EOS
 
 MODELS: dict[str, ModelConfig] = {

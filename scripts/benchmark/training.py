@@ -12,10 +12,12 @@ import time
 
 import torch
 
-from kakehashi.models import TransformerConfig, build_model
+from kakehashi.models.build import build_model
+from kakehashi.models.config import TransformerConfig
 from kakehashi.training.allocator import keep_freed_memory
+from kakehashi.training.config import OptimizerConfig
 from kakehashi.training.objective import cross_entropy
-from kakehashi.training.optimizer import OptimizerConfig, build_optimizer
+from kakehashi.training.optimizer import build_optimizer
 
 VOCABULARY, SPOKEN, SENTENCES, PIECES, BATCHES = 6000, 3121, 46, 11, 4
 UPDATES, TURNS = 12, 3

@@ -12,9 +12,10 @@ import torch
 
 from kakehashi.commands.main import main
 from kakehashi.data.tokenizer import Tokenizer
-from kakehashi.decoding import DecodingConfig
+from kakehashi.decoding.config import DecodingConfig
 from kakehashi.inference import save_bundle
-from kakehashi.models import RNNConfig, build_model
+from kakehashi.models.build import build_model
+from kakehashi.models.config import RNNConfig
 
 
 @dataclass(frozen=True)

@@ -159,8 +159,13 @@ def test_runs_are_compared(trained):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["model.d_modle=3"], "d_modle"),
+        (["model.d_modle=3"], "there is no setting model.d_modle; did you mean d_model?"),
+        (["optmizer=sgd"], "there is no setting optmizer; did you mean optimizer?"),
+        (["objective.zzz=3"], "there are label_smoothing"),
         (["optimizer=sgd"], "optimizer/sgd"),
+        (["seed=one"], "'one' of type 'str'"),
+        (["seed=["], "no viable alternative"),
+        (["name=${nobody}"], "'nobody' not found"),
         (["trainer.max_epochs=2"], "exactly one of trainer.max_updates"),
         (["data.train.source=missing.de"], "missing.de"),
         (["data.valid_size=0"], "data.valid_size"),
@@ -171,8 +176,10 @@ def test_runs_are_compared(trained):
 def test_what_is_wrong_is_said_in_one_message(small_corpus, tmp_path, words, message):
     done = kakehashi(tmp_path, "train", *QUICK, *files(small_corpus), *words)
     assert done.returncode == 1
+    assert "\nerror: " in "\n" + done.stderr
     assert message in done.stderr
     assert "Traceback" not in done.stderr
+    assert "HYDRA" not in done.stderr
     assert done.stdout == ""
     assert not list(tmp_path.glob("runs/*/*"))
 

@@ -8,14 +8,9 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from kakehashi.models import (
-    Encoded,
-    RNNConfig,
-    TransformerConfig,
-    TranslationModel,
-    build_model,
-)
-from kakehashi.models.interface import AttentionMaps
+from kakehashi.models.build import build_model
+from kakehashi.models.config import RNNConfig, TransformerConfig
+from kakehashi.models.interface import AttentionMaps, Encoded, TranslationModel
 
 Prefix = tuple[int, ...]
 Script = Callable[[int, Prefix], Sequence[float]]

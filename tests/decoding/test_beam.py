@@ -10,8 +10,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from kakehashi.decoding import Hypothesis, beam_search, greedy_search
-from kakehashi.models import TranslationModel
+from kakehashi.decoding.beam import beam_search
+from kakehashi.decoding.greedy import greedy_search
+from kakehashi.decoding.hypothesis import Hypothesis
+from kakehashi.models.interface import TranslationModel
 from kakehashi.symbols import BOS, EOS, PAD, UNK
 
 SHARED = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -3,7 +3,8 @@
 import pytest
 import torch
 
-from kakehashi.decoding import DecodingConfig, decoding_config, decoding_settings, max_lengths
+from kakehashi.decoding.config import DecodingConfig, decoding_config, decoding_settings
+from kakehashi.decoding.hypothesis import max_lengths
 from kakehashi.errors import ConfigError
 
 

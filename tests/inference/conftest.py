@@ -8,9 +8,11 @@ import pytest
 import torch
 
 from kakehashi.data.tokenizer import Tokenizer
-from kakehashi.decoding import DecodingConfig
+from kakehashi.decoding.config import DecodingConfig
 from kakehashi.inference import save_bundle
-from kakehashi.models import RNNConfig, TransformerConfig, TranslationModel, build_model
+from kakehashi.models.build import build_model
+from kakehashi.models.config import RNNConfig, TransformerConfig
+from kakehashi.models.interface import TranslationModel
 from kakehashi.symbols import EOS
 
 CONFIGS = {

@@ -16,10 +16,11 @@ import torch
 from torch import nn
 
 from kakehashi.data.tokenizer import Tokenizer
-from kakehashi.decoding import DecodingConfig
+from kakehashi.decoding.config import DecodingConfig
 from kakehashi.errors import BundleError
 from kakehashi.inference import Translator, load_bundle, save_bundle
-from kakehashi.models import TransformerConfig, build_model
+from kakehashi.models.build import build_model
+from kakehashi.models.config import TransformerConfig
 
 FILES = ["README.md", "config.json", "model.safetensors", "tokenizer.model"]
 

@@ -4,10 +4,10 @@ import dataclasses
 
 import pytest
 
-from kakehashi.decoding import DecodingConfig
+from kakehashi.decoding.config import DecodingConfig
 from kakehashi.evaluation import Score, Scores
 from kakehashi.inference.card import CardFacts, model_card
-from kakehashi.models import RNNConfig
+from kakehashi.models.config import RNNConfig
 
 
 @pytest.fixture

@@ -8,12 +8,13 @@ import pytest
 import torch
 
 from kakehashi.data.tokenizer import Tokenizer
-from kakehashi.decoding import DecodingConfig
+from kakehashi.decoding.config import DecodingConfig
 from kakehashi.errors import ConfigError
 from kakehashi.inference import Bundle, BundleConfig, Translator
 from kakehashi.insight import sentence
 from kakehashi.insight.sentence import draw_attention
-from kakehashi.models import ModelConfig, RNNConfig, TransformerConfig, build_model
+from kakehashi.models.build import build_model
+from kakehashi.models.config import ModelConfig, RNNConfig, TransformerConfig
 
 LINE, TARGET = "Der Hund schläft.", "The dog sleeps."
 

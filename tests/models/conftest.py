@@ -8,14 +8,9 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from kakehashi.models import (
-    ModelConfig,
-    RNNConfig,
-    ScoreConfig,
-    TransformerConfig,
-    TranslationModel,
-    build_model,
-)
+from kakehashi.models.build import build_model
+from kakehashi.models.config import ModelConfig, RNNConfig, ScoreConfig, TransformerConfig
+from kakehashi.models.interface import TranslationModel
 from kakehashi.symbols import BOS, EOS, PAD
 
 V = 29

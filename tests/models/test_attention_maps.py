@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from kakehashi.models import TranslationModel
+from kakehashi.models.interface import TranslationModel
 
 Model = TranslationModel[Any]
 

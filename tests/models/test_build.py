@@ -3,7 +3,8 @@ from typing import Any
 import pytest
 import torch
 
-from kakehashi.models import ModelConfig, RNNConfig, TransformerConfig, build_model
+from kakehashi.models.build import build_model
+from kakehashi.models.config import ModelConfig, RNNConfig, TransformerConfig
 from kakehashi.models.rnn import RNNSearch
 from kakehashi.models.transformer import Transformer
 

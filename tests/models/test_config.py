@@ -6,7 +6,7 @@ import pytest
 from omegaconf import OmegaConf
 
 from kakehashi.errors import ConfigError
-from kakehashi.models import (
+from kakehashi.models.config import (
     ModelConfig,
     RNNConfig,
     ScoreConfig,

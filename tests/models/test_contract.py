@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from kakehashi.attention import Memory
-from kakehashi.models import Encoded, TranslationModel
+from kakehashi.models.interface import Encoded, TranslationModel
 from kakehashi.symbols import BOS
 
 V = 29

@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from kakehashi.models import RNNConfig, ScoreConfig
+from kakehashi.models.config import RNNConfig, ScoreConfig
 from kakehashi.models.rnn import RNNSearch
 
 V = 29

@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from kakehashi.models import ScoreConfig, TransformerConfig
+from kakehashi.models.config import ScoreConfig, TransformerConfig
 from kakehashi.models.transformer import DecoderLayer, EncoderLayer, Transformer
 
 V = 29

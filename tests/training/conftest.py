@@ -6,8 +6,9 @@ import pytest
 
 from kakehashi.data.batching import Batch, BatchSampler, FlatCorpus
 from kakehashi.data.loader import BatchLoader
-from kakehashi.decoding import DecodingConfig
-from kakehashi.models import TransformerConfig, build_model
+from kakehashi.decoding.config import DecodingConfig
+from kakehashi.models.build import build_model
+from kakehashi.models.config import TransformerConfig
 from kakehashi.training.validation import Validator
 
 VOCAB = 17

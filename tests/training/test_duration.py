@@ -5,12 +5,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kakehashi.errors import ConfigError
-from kakehashi.training import duration
-from kakehashi.training.config import AveragingConfig, CallbacksConfig, TrainerConfig
+from kakehashi.training import duration, updates
+from kakehashi.training.config import (
+    AveragingConfig,
+    CallbacksConfig,
+    ObjectiveConfig,
+    OptimizerConfig,
+    TrainerConfig,
+)
 from kakehashi.training.duration import TimeBudget, check_budget, updates_that_fit
 from kakehashi.training.module import TranslationTask
-from kakehashi.training.objective import ObjectiveConfig
-from kakehashi.training.optimizer import OptimizerConfig
 from kakehashi.training.plan import Plan
 from kakehashi.training.schedule import Schedule, ScheduleConfig, settled_updates
 
@@ -64,7 +68,8 @@ class FakeTrainer:
 def simulate(monkeypatch, numbers, tiny_model, *, pace, validation, schedule, **trainer):
     """Train on a made-up clock; returns (plan, seconds the whole run took, update of the fix)."""
     clock = Clock()
-    monkeypatch.setattr(duration, "time", clock)
+    for module in (duration, updates):
+        monkeypatch.setattr(module, "time", clock)
     config = TrainerConfig(**trainer)
     callbacks = CallbacksConfig(AveragingConfig("none"))
     plan = Plan(None, config.validate_every)

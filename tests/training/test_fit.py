@@ -10,8 +10,9 @@ import pytest
 import torch
 from lightning.pytorch.callbacks import Callback
 
-from kakehashi.decoding import greedy_search
-from kakehashi.models import TransformerConfig, build_model
+from kakehashi.decoding.greedy import greedy_search
+from kakehashi.models.build import build_model
+from kakehashi.models.config import TransformerConfig
 from kakehashi.training import fit as fit_module
 from kakehashi.training.averaging import mean_of_checkpoints
 from kakehashi.training.checkpoint import load_checkpoint, load_weights
@@ -19,10 +20,10 @@ from kakehashi.training.config import (
     AveragingConfig,
     CallbacksConfig,
     LoggerConfig,
+    OptimizerConfig,
     TrainerConfig,
 )
 from kakehashi.training.fit import FitSettings, fit
-from kakehashi.training.optimizer import OptimizerConfig
 from kakehashi.training.schedule import ScheduleConfig
 
 NONE = CallbacksConfig(AveragingConfig("none"))

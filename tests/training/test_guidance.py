@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from kakehashi.models import RNNConfig, TransformerConfig, build_model
+from kakehashi.models.build import build_model
+from kakehashi.models.config import RNNConfig, TransformerConfig
 from kakehashi.training.guidance import SHARPNESS, Guide
 from kakehashi.training.lexicon import Lexicon, tie_weights
 

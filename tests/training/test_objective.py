@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from torch.nn import functional as F
 
 from kakehashi.errors import ConfigError
-from kakehashi.training.objective import ObjectiveConfig, cross_entropy
+from kakehashi.training.config import ObjectiveConfig
+from kakehashi.training.objective import cross_entropy
 
 T, D, V = 13, 5, 11
 

@@ -8,7 +8,8 @@ import torch
 from torch import nn
 
 from kakehashi.errors import ConfigError
-from kakehashi.models import RNNConfig, TransformerConfig, build_model
+from kakehashi.models.build import build_model
+from kakehashi.models.config import RNNConfig, TransformerConfig
 from kakehashi.training.optimizer import (
     Muon,
     OptimizerConfig,

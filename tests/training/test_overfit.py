@@ -8,11 +8,14 @@ import torch
 
 from kakehashi.data.reading import read_lines
 from kakehashi.data.tokenizer import Tokenizer
-from kakehashi.decoding import beam_search, greedy_search
-from kakehashi.models import RNNConfig, ScoreConfig, TransformerConfig, build_model
+from kakehashi.decoding.beam import beam_search
+from kakehashi.decoding.greedy import greedy_search
+from kakehashi.models.build import build_model
+from kakehashi.models.config import RNNConfig, ScoreConfig, TransformerConfig
 from kakehashi.symbols import BOS, EOS, PAD
+from kakehashi.training.config import OptimizerConfig
 from kakehashi.training.objective import cross_entropy
-from kakehashi.training.optimizer import OptimizerConfig, build_optimizer
+from kakehashi.training.optimizer import build_optimizer
 
 CORPUS = Path(__file__).parents[1] / "corpus"
 PAIRS, UPDATES = 8, 120

@@ -7,10 +7,10 @@ import pytest
 import torch
 
 from kakehashi.data.batching import Batch
-from kakehashi.models import RNNConfig, TransformerConfig, build_model
+from kakehashi.models.build import build_model
+from kakehashi.models.config import RNNConfig, TransformerConfig
+from kakehashi.training.config import ObjectiveConfig, OptimizerConfig
 from kakehashi.training.module import TranslationTask
-from kakehashi.training.objective import ObjectiveConfig
-from kakehashi.training.optimizer import OptimizerConfig
 from kakehashi.training.schedule import Schedule, ScheduleConfig
 
 CONFIGS: list[Any] = [

@@ -13,9 +13,14 @@ from kakehashi.data.config import DataConfig, TokenizerConfig
 from kakehashi.decoding.config import DecodingConfig
 from kakehashi.errors import ConfigError
 from kakehashi.models.config import RNNConfig, TransformerConfig, model_config
-from kakehashi.training.config import CallbacksConfig, LoggerConfig, StartConfig, TrainerConfig
-from kakehashi.training.objective import ObjectiveConfig
-from kakehashi.training.optimizer import OptimizerConfig
+from kakehashi.training.config import (
+    CallbacksConfig,
+    LoggerConfig,
+    ObjectiveConfig,
+    OptimizerConfig,
+    StartConfig,
+    TrainerConfig,
+)
 from kakehashi.training.schedule import ScheduleConfig
 
 

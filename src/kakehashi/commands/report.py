@@ -15,10 +15,10 @@ import torch
 import kakehashi
 from kakehashi.commands.runs import command, reproduce
 from kakehashi.data.reading import write_bytes
-from kakehashi.decoding import DecodingConfig
+from kakehashi.decoding.config import DecodingConfig
 from kakehashi.evaluation.metrics import Scores
 from kakehashi.inference.card import CardFacts
-from kakehashi.models import model_settings
+from kakehashi.models.config import model_settings
 from kakehashi.training.fit import Fitted
 from kakehashi.training.progress import clock
 

@@ -22,13 +22,14 @@ from kakehashi.data.notes import note
 from kakehashi.data.prepare import prepare_tokenizer
 from kakehashi.data.reading import write_lines
 from kakehashi.data.tokenizer import Tokenizer
-from kakehashi.decoding import DecodingConfig
+from kakehashi.decoding.config import DecodingConfig
 from kakehashi.errors import ConfigError
 from kakehashi.evaluation.metrics import corpus_scores
 from kakehashi.inference.card import model_card
 from kakehashi.inference.save import save_bundle
 from kakehashi.inference.translator import Translator
-from kakehashi.models import TranslationModel, build_model
+from kakehashi.models.build import build_model
+from kakehashi.models.interface import TranslationModel
 from kakehashi.training.allocator import keep_freed_memory
 from kakehashi.training.fit import FitSettings, Fitted, fit
 from kakehashi.training.guidance import Guide

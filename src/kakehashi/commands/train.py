@@ -4,16 +4,19 @@ Every word after `train` is Hydra's. This file is a script too: Lightning starts
 processes of a distributed run by calling it again with the same words.
 """
 
+import difflib
+import os
 import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBaseException
 
 from kakehashi.commands.config import config_dir, read_config, register_schemas
 from kakehashi.commands.exits import fail, interrupted
-from kakehashi.errors import KakehashiError
+from kakehashi.errors import ConfigError, KakehashiError
 
 
 def train(words: Sequence[str] | None = None) -> None:
@@ -23,12 +26,33 @@ def train(words: Sequence[str] | None = None) -> None:
         SystemExit: with 1 after an error, 130 after Ctrl-C; what went wrong stands on stderr.
     """
     import hydra
+    from hydra.errors import HydraException
 
     folder = config_dir()
     register_schemas()
     if words is not None:
         sys.argv = [__file__, *words]
-    hydra.main(config_path=str(folder), config_name="train", version_base="1.3")(_task)()
+    # Hydra's errors come to us as exceptions, for one message of our form; without this it prints
+    # them itself, and with a traceback when it takes a coverage tool for a debugger
+    os.environ["HYDRA_FULL_ERROR"] = "1"
+    try:
+        hydra.main(config_path=str(folder), config_name="train", version_base="1.3")(_task)()
+    except (HydraException, OmegaConfBaseException) as error:
+        fail(ConfigError(_said_plainly(error)))
+
+
+def _said_plainly(error: Exception) -> str:
+    """What Hydra found wrong with the words, without its advice to get round the schema."""
+    cause = error.__cause__ if isinstance(error.__cause__, OmegaConfBaseException) else error
+    if isinstance(cause, ConfigAttributeError | ConfigKeyError) and cause.full_key:
+        known = [str(key) for key in cause.parent_node or () if key != "hydra"]
+        near = difflib.get_close_matches(str(cause.key), known, n=1)
+        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
+        return f"there is no setting {cause.full_key}; {hint}"
+    said = str(error)
+    if cause is not error:
+        said = f"{said.splitlines()[0]}: {str(cause).splitlines()[0]}"
+    return said.split("\nConfig search path:")[0].removeprefix("In 'train': ")
 
 
 def _task(composed: DictConfig) -> None:

@@ -15,7 +15,8 @@ from kakehashi.data.tokenizer import Tokenizer
 from kakehashi.errors import BundleError, TokenizerError
 from kakehashi.inference.settings import BundleConfig, parse_settings
 from kakehashi.inference.weights import load_weights
-from kakehashi.models import TranslationModel, build_model
+from kakehashi.models.build import build_model
+from kakehashi.models.interface import TranslationModel
 
 CONFIG, WEIGHTS, TOKENIZER, CARD = (
     "config.json",

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import kakehashi
 from kakehashi.decoding.config import DecodingConfig
 from kakehashi.evaluation.metrics import Scores
-from kakehashi.models import ModelConfig, model_settings
+from kakehashi.models.config import ModelConfig, model_settings
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from kakehashi.errors import BundleError
 from kakehashi.inference.bundle import CARD, CONFIG, TOKENIZER, WEIGHTS
 from kakehashi.inference.settings import BundleConfig, dump_settings
 from kakehashi.inference.weights import dump_weights
-from kakehashi.models import TranslationModel
+from kakehashi.models.interface import TranslationModel
 
 
 def save_bundle(

@@ -7,7 +7,7 @@ from typing import Any
 import kakehashi
 from kakehashi.decoding.config import DecodingConfig, decoding_config, decoding_settings
 from kakehashi.errors import BundleError, ConfigError
-from kakehashi.models import ModelConfig, model_config, model_settings
+from kakehashi.models.config import ModelConfig, model_config, model_settings
 
 FORMAT_VERSION = 1
 """Raised whenever an older program could misread a newer folder."""

@@ -9,12 +9,15 @@ from typing import Self
 import torch
 
 from kakehashi.data.reading import is_blank
-from kakehashi.decoding import DecodingConfig, Hypothesis, beam_search, greedy_search, max_lengths
+from kakehashi.decoding.beam import beam_search
+from kakehashi.decoding.config import DecodingConfig
+from kakehashi.decoding.greedy import greedy_search
+from kakehashi.decoding.hypothesis import Hypothesis, max_lengths
 from kakehashi.errors import ConfigError
 from kakehashi.inference.batches import length_batches, source_tensors, windows
 from kakehashi.inference.bundle import Bundle, load_bundle
 from kakehashi.inference.device import choose_device
-from kakehashi.models import AttentionMaps
+from kakehashi.models.interface import AttentionMaps
 from kakehashi.symbols import BOS, EOS
 
 WINDOW = 32

@@ -8,7 +8,7 @@ from safetensors import SafetensorError
 from torch import Tensor
 
 from kakehashi.errors import BundleError
-from kakehashi.models import TranslationModel
+from kakehashi.models.interface import TranslationModel
 
 
 def _own_tensors(model: TranslationModel[Any]) -> dict[str, Tensor]:

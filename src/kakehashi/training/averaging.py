@@ -10,27 +10,28 @@ from typing import Any
 
 import lightning
 import torch
-from lightning.pytorch.callbacks import Callback
 from torch import Tensor, nn
 
 from kakehashi.errors import TrainingError
 from kakehashi.training.checkpoint import load_weights
 from kakehashi.training.config import AveragingConfig
+from kakehashi.training.module import TranslationTask
 from kakehashi.training.plan import Plan
+from kakehashi.training.updates import UpdateCallback
 
 Weights = dict[str, Tensor]
 
 
-class WeightMean(Callback):
+class WeightMean(UpdateCallback):
     """Running mean (``mean``) or exponential average (``ema``) of the weights, kept in float32."""
 
     def __init__(self, config: AveragingConfig, plan: Plan) -> None:
+        super().__init__()
         self.config = config
         self.plan = plan
         self.weights: Weights = {}
         self.count = 0
         """Updates in the average."""
-        self.update = 0
 
     @torch.no_grad()
     def add(self, model: nn.Module) -> None:
@@ -44,22 +45,10 @@ class WeightMean(Callback):
         mine = [self.weights[name] for name in now]
         torch._foreach_lerp_(mine, [p.float() for p in now.values()], share)
 
-    def on_train_batch_end(
-        self,
-        trainer: lightning.Trainer,
-        pl_module: lightning.LightningModule,
-        outputs: Any,
-        batch: Any,
-        batch_idx: int,
-    ) -> None:
-        if trainer.global_step == self.update:
-            return
-        self.update = trainer.global_step
+    def on_update(self, trainer: lightning.Trainer, task: TranslationTask) -> None:
         total, start = self.plan.total, self.config.start
         if start == 0 or (total is not None and self.update > start * total):
-            model = pl_module.model
-            assert isinstance(model, nn.Module)
-            self.add(model)
+            self.add(task.model)
 
     def state_dict(self) -> dict[str, Any]:
         return {"weights": self.weights, "count": self.count}

@@ -1,10 +1,14 @@
-"""How a run is carried out: the schemas of `trainer=...`, `callbacks=...` and `logger=...`."""
+"""How a run is carried out: the schemas of training, but for the schedule's (schedule.py).
+
+Nothing here imports torch, so that a typing error is told at once.
+"""
 
 from dataclasses import dataclass, field
 
 from kakehashi.errors import ConfigError
 
 EMBEDDINGS = ("aligned", "random")
+OPTIMIZERS = ("muon", "adamw", "adam")
 AVERAGES = ("none", "mean", "ema", "last_k")
 PRECISIONS = ("32-true", "64-true", "bf16-mixed", "16-mixed", "bf16-true")
 
@@ -86,6 +90,60 @@ class StartConfig:
                 f"start.guidance is {self.guidance} and start.guidance_updates "
                 f"{self.guidance_updates}: they must be at least 0 and 1"
             )
+
+
+@dataclass
+class ObjectiveConfig:
+    """What training minimises."""
+
+    label_smoothing: float = 0.1
+    """How much of the probability is spread evenly over the vocabulary."""
+    chunk: int = 512
+    """Target tokens projected at once: a matter of speed and memory, not of the result."""
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.label_smoothing < 1.0:
+            raise ConfigError(
+                f"objective.label_smoothing is {self.label_smoothing}: it must be in [0, 1)"
+            )
+        if self.chunk < 1:
+            raise ConfigError(f"objective.chunk is {self.chunk}: it must be at least 1")
+
+
+@dataclass
+class OptimizerConfig:
+    """Learning rates are peaks; the schedule multiplies both by the same factor."""
+
+    name: str = "muon"
+    """muon, adamw or adam."""
+    learning_rate: float = 4e-3
+    """Of Adam(W): all parameters, or with muon the embeddings, the output and the vectors."""
+    muon_learning_rate: float = 0.02
+    """Of Muon: the weight matrices of the layers."""
+    beta1: float = 0.9
+    beta2: float = 0.98
+    epsilon: float = 1e-9
+    weight_decay: float = 0.0
+    """Decoupled decay of what AdamW updates, vectors excepted (adam: the L2 penalty)."""
+    muon_weight_decay: float = 0.0
+    """Decoupled decay of the matrices."""
+    momentum: float = 0.95
+    """Of Muon (Nesterov)."""
+    newton_schulz_steps: int = 5
+
+    def __post_init__(self) -> None:
+        if self.name not in OPTIMIZERS:
+            raise ConfigError(f"optimizer.name is {self.name!r}; it can be {', '.join(OPTIMIZERS)}")
+        for setting in ("learning_rate", "muon_learning_rate", "epsilon"):
+            if getattr(self, setting) <= 0:
+                raise ConfigError(
+                    f"optimizer.{setting} is {getattr(self, setting)}: it must be above 0"
+                )
+        for setting in ("beta1", "beta2", "momentum"):
+            if not 0.0 <= getattr(self, setting) < 1.0:
+                raise ConfigError(
+                    f"optimizer.{setting} is {getattr(self, setting)}: it must be in [0, 1)"
+                )
 
 
 @dataclass

@@ -6,11 +6,9 @@ run given the number from the start goes through the very same weights.
 """
 
 import time
-from typing import Any
 
 import lightning
 import torch
-from lightning.pytorch.callbacks import Callback
 
 from kakehashi.data.batching import Batch
 from kakehashi.errors import ConfigError
@@ -18,6 +16,7 @@ from kakehashi.training.config import CallbacksConfig, TrainerConfig
 from kakehashi.training.module import TranslationTask
 from kakehashi.training.plan import Plan, updates_per_epoch
 from kakehashi.training.schedule import Schedule, ScheduleConfig, settled_updates
+from kakehashi.training.updates import UpdateCallback
 from kakehashi.training.validation import Tally, Validator
 
 TIMED_SHARE = 0.08
@@ -66,7 +65,7 @@ def updates_that_fit(
     return low
 
 
-class TimeBudget(Callback):
+class TimeBudget(UpdateCallback):
     """Fixes the total of a run that was given minutes."""
 
     def __init__(
@@ -79,6 +78,7 @@ class TimeBudget(Callback):
         probes: list[Batch],
     ) -> None:
         """``probes``: validation batches, about one in PROBED, spread over all lengths."""
+        super().__init__()
         check_budget(schedule.config)
         assert trainer.max_minutes is not None
         self.plan, self.schedule, self.config = plan, schedule, trainer
@@ -92,43 +92,26 @@ class TimeBudget(Callback):
             share = min(share, 0.9 * callbacks.averaging.start)
         self.timed_seconds = share * self.seconds
         self.validator, self.probes = validator, probes
-        self.started = self.warm = time.monotonic()
-        self.validating = 0.0
+        self.warm = 0.0
+        """When the first updates were over, without validations."""
         self.validations = 0
-        self.update = 0
 
     def on_train_start(
         self, trainer: lightning.Trainer, pl_module: lightning.LightningModule
     ) -> None:
-        self.started = self.warm = time.monotonic()
+        super().on_train_start(trainer, pl_module)
+        self.warm = self.started
 
-    def on_validation_start(
-        self, trainer: lightning.Trainer, pl_module: lightning.LightningModule
-    ) -> None:
-        self.validating -= time.monotonic()
-
-    def on_validation_end(
-        self, trainer: lightning.Trainer, pl_module: lightning.LightningModule
-    ) -> None:
-        self.validating += time.monotonic()
+    def on_validated(self, trainer: lightning.Trainer, task: TranslationTask) -> None:
         self.validations += 1
 
-    def on_train_batch_end(
-        self,
-        trainer: lightning.Trainer,
-        pl_module: lightning.LightningModule,
-        outputs: Any,
-        batch: Any,
-        batch_idx: int,
-    ) -> None:
-        if self.plan.total is not None or trainer.global_step == self.update:
+    def on_update(self, trainer: lightning.Trainer, task: TranslationTask) -> None:
+        if self.plan.total is not None:
             return
-        self.update = trainer.global_step
         if self.update == WARM:
             self.warm = time.monotonic() - self.validating
-        assert isinstance(pl_module, TranslationTask)
         # clocks differ from process to process: the first one's counts
-        mine = self._decide(trainer, pl_module) if trainer.is_global_zero else None
+        mine = self._decide(trainer, task) if trainer.is_global_zero else None
         total = trainer.strategy.broadcast(mine)
         if total is not None:
             self.plan.total = self.schedule.total = total

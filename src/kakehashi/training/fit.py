@@ -16,16 +16,20 @@ from lightning.pytorch.callbacks import Callback, EarlyStopping
 from lightning.pytorch.loggers import CSVLogger, Logger, TensorBoardLogger
 
 from kakehashi.data.batching import Batch
-from kakehashi.models import TranslationModel
+from kakehashi.models.interface import TranslationModel
 from kakehashi.training.averaging import WeightMean, Weights, mean_of_checkpoints, put_weights
 from kakehashi.training.callbacks import NEVER, Point, Recorder, ValidationClock
 from kakehashi.training.checkpoint import AtomicCheckpointIO, checkpoint_callbacks, load_weights
-from kakehashi.training.config import CallbacksConfig, LoggerConfig, TrainerConfig
+from kakehashi.training.config import (
+    CallbacksConfig,
+    LoggerConfig,
+    ObjectiveConfig,
+    OptimizerConfig,
+    TrainerConfig,
+)
 from kakehashi.training.duration import PROBED, TimeBudget
 from kakehashi.training.guidance import Guide
 from kakehashi.training.module import TranslationTask
-from kakehashi.training.objective import ObjectiveConfig
-from kakehashi.training.optimizer import OptimizerConfig
 from kakehashi.training.plan import Plan, updates_per_epoch
 from kakehashi.training.progress import ProgressLine
 from kakehashi.training.schedule import Schedule, ScheduleConfig

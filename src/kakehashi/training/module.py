@@ -9,10 +9,11 @@ from lightning.pytorch.utilities.types import OptimizerLRScheduler
 from torch import Tensor
 
 from kakehashi.data.batching import Batch
-from kakehashi.models import TranslationModel
+from kakehashi.models.interface import TranslationModel
+from kakehashi.training.config import ObjectiveConfig, OptimizerConfig
 from kakehashi.training.guidance import Guide
-from kakehashi.training.objective import ObjectiveConfig, cross_entropy
-from kakehashi.training.optimizer import OptimizerConfig, build_optimizer
+from kakehashi.training.objective import cross_entropy
+from kakehashi.training.optimizer import build_optimizer
 from kakehashi.training.schedule import Schedule
 from kakehashi.training.validation import Tally, Validated, Validator
 
@@ -45,6 +46,8 @@ class TranslationTask(lightning.LightningModule):
         self.tally = Tally()
         self.validated: Validated | None = None
         """The latest validation."""
+        self.loss = torch.zeros(())
+        """What the latest training batch was minimised for."""
         self.nll = 0.0
         """Of the latest training batch, in nats a token."""
         self.tokens = 0
@@ -66,7 +69,9 @@ class TranslationTask(lightning.LightningModule):
         )
         self.nll = loss.nll.item()
         self.tokens += int(allowed.sum()) + len(real)
-        return loss.smoothed if guidance is None else loss.smoothed + guidance
+        minimised = loss.smoothed if guidance is None else loss.smoothed + guidance
+        self.loss = minimised.detach()
+        return minimised
 
     def _features(self, batch: Batch) -> tuple[Tensor, Tensor | None]:
         """Decoder outputs, and the weighted loss of the guided heads while there is one."""

@@ -8,33 +8,12 @@ in the same visit, while the chunk is still in the cache.
 Shapes: T real target tokens (padding is gone), D model width, V vocabulary.
 """
 
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 from torch.autograd.function import once_differentiable
-
-from kakehashi.errors import ConfigError
-
-
-@dataclass
-class ObjectiveConfig:
-    """What training minimises."""
-
-    label_smoothing: float = 0.1
-    """How much of the probability is spread evenly over the vocabulary."""
-    chunk: int = 512
-    """Target tokens projected at once: a matter of speed and memory, not of the result."""
-
-    def __post_init__(self) -> None:
-        if not 0.0 <= self.label_smoothing < 1.0:
-            raise ConfigError(
-                f"objective.label_smoothing is {self.label_smoothing}: it must be in [0, 1)"
-            )
-        if self.chunk < 1:
-            raise ConfigError(f"objective.chunk is {self.chunk}: it must be at least 1")
 
 
 class Loss(NamedTuple):

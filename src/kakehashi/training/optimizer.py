@@ -2,54 +2,16 @@
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Any, overload
 
 import torch
 from torch import Tensor, nn
 from torch.optim import Adam, AdamW, Optimizer
 
-from kakehashi.errors import ConfigError
+from kakehashi.training.config import OptimizerConfig
 
-OPTIMIZERS = ("muon", "adamw", "adam")
 NEWTON_SCHULZ = (3.4445, -4.7750, 2.0315)
 """Jordan's quintic: it sends every singular value in (0, 1] to somewhere near 1, and fast."""
-
-
-@dataclass
-class OptimizerConfig:
-    """Learning rates are peaks; the schedule multiplies both by the same factor."""
-
-    name: str = "muon"
-    """muon, adamw or adam."""
-    learning_rate: float = 4e-3
-    """Of Adam(W): all parameters, or with muon the embeddings, the output and the vectors."""
-    muon_learning_rate: float = 0.02
-    """Of Muon: the weight matrices of the layers."""
-    beta1: float = 0.9
-    beta2: float = 0.98
-    epsilon: float = 1e-9
-    weight_decay: float = 0.0
-    """Decoupled decay of what AdamW updates, vectors excepted (adam: the L2 penalty)."""
-    muon_weight_decay: float = 0.0
-    """Decoupled decay of the matrices."""
-    momentum: float = 0.95
-    """Of Muon (Nesterov)."""
-    newton_schulz_steps: int = 5
-
-    def __post_init__(self) -> None:
-        if self.name not in OPTIMIZERS:
-            raise ConfigError(f"optimizer.name is {self.name!r}; it can be {', '.join(OPTIMIZERS)}")
-        for setting in ("learning_rate", "muon_learning_rate", "epsilon"):
-            if getattr(self, setting) <= 0:
-                raise ConfigError(
-                    f"optimizer.{setting} is {getattr(self, setting)}: it must be above 0"
-                )
-        for setting in ("beta1", "beta2", "momentum"):
-            if not 0.0 <= getattr(self, setting) < 1.0:
-                raise ConfigError(
-                    f"optimizer.{setting} is {getattr(self, setting)}: it must be in [0, 1)"
-                )
 
 
 def build_optimizer(model: nn.Module, config: OptimizerConfig, fused: bool = True) -> Optimizer:

@@ -4,22 +4,23 @@ import time
 from typing import Any
 
 import lightning
-from lightning.pytorch.callbacks import Callback
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
 from kakehashi.data.notes import note
 from kakehashi.training.module import TranslationTask
 from kakehashi.training.plan import Plan
+from kakehashi.training.updates import UpdateCallback
 
 LIVE_SECONDS = 0.5
 QUIET_SECONDS = 60.0
 
 
-class ProgressLine(Callback):
+class ProgressLine(UpdateCallback):
     """Writes to stderr: update, tokens a second, loss, learning rate, BLEU, time left."""
 
     def __init__(self, plan: Plan, max_minutes: float | None) -> None:
+        super().__init__()
         self.plan = plan
         self.budget = None if max_minutes is None else 60.0 * max_minutes
         self.console = Console(stderr=True)
@@ -32,14 +33,14 @@ class ProgressLine(Callback):
             transient=True,
         )
         self.task = self.bar.add_task("starting", total=None)
-        self.started = self.shown = 0.0
+        self.shown = 0.0
         self.loss = 0.0
-        self.validating = 0.0
 
     def on_train_start(
         self, trainer: lightning.Trainer, pl_module: lightning.LightningModule
     ) -> None:
-        self.started = self.shown = time.monotonic()
+        super().on_train_start(trainer, pl_module)
+        self.shown = self.started
         if self.live and trainer.is_global_zero:
             self.bar.start()
 
@@ -94,16 +95,12 @@ class ProgressLine(Callback):
     def on_validation_start(
         self, trainer: lightning.Trainer, pl_module: lightning.LightningModule
     ) -> None:
-        self.validating -= time.monotonic()
+        super().on_validation_start(trainer, pl_module)
         if self.live:
             self.bar.update(self.task, description="validating")
 
-    def on_validation_end(
-        self, trainer: lightning.Trainer, pl_module: lightning.LightningModule
-    ) -> None:
-        self.validating += time.monotonic()
-        assert isinstance(pl_module, TranslationTask)
-        scores = pl_module.validated
+    def on_validated(self, trainer: lightning.Trainer, task: TranslationTask) -> None:
+        scores = task.validated
         if trainer.is_global_zero and scores is not None:
             line = (
                 f"update {trainer.global_step:,}: validation BLEU {scores.bleu:.2f}, "

@@ -7,9 +7,12 @@ from typing import Any
 import torch
 
 from kakehashi.data.batching import Batch
-from kakehashi.decoding import DecodingConfig, beam_search, greedy_search, max_lengths
+from kakehashi.decoding.beam import beam_search
+from kakehashi.decoding.config import DecodingConfig
+from kakehashi.decoding.greedy import greedy_search
+from kakehashi.decoding.hypothesis import max_lengths
 from kakehashi.evaluation.metrics import corpus_scores
-from kakehashi.models import TranslationModel
+from kakehashi.models.interface import TranslationModel
 from kakehashi.training.objective import cross_entropy
 
 
