@@ -198,6 +198,7 @@ def _samples(test: TestResult) -> str:
 def _next(run: "Run", fitted: Fitted) -> str:
     folder = run.folder.absolute()
     shown = _quoted(_short(run.folder.parent / "latest"))
+    again = reproduce(run.words, run.config.trainer, fitted.total_updates)
     lines = [
         f"The model, its card, the curves and heatmap.png are in {folder}",
         "",
@@ -208,7 +209,7 @@ def _next(run: "Run", fitted: Fitted) -> str:
         f"  {_program('tensorboard')} --logdir {shown}",
         "",
         "The same run again, update for update:",
-        f"  {reproduce(run.words, run.config.trainer, fitted.total_updates)}",
+        f"  {again.replace('kakehashi', _program('kakehashi'), 1)}",
     ]
     return "\n".join(lines)
 

@@ -6,7 +6,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 SILENT = -30.0
-"""Logit offset of a piece that is never said: it divides the odds of saying it by 1e13. Finite, so
+"""Logit offset of a silenced piece: it divides the odds of saying it by 1e13. Finite, so
 that a reference that holds such a piece after all has a loss."""
 
 

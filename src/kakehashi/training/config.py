@@ -78,7 +78,8 @@ class StartConfig:
     guidance_updates: int = 500
     """Updates over which that pull falls to nothing."""
     spoken_only: bool = True
-    """Whether pieces that no training target holds are never said, and left out of the softmax."""
+    """Whether pieces that no training target holds are left out of the softmax, and in translation
+    made so unlikely that practically none is ever said."""
 
     def __post_init__(self) -> None:
         if self.embeddings not in EMBEDDINGS:
