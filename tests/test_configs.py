@@ -12,6 +12,7 @@ import kakehashi
 from kakehashi.commands import config as config_module
 from kakehashi.commands.config import TrainConfig, config_dir, read_config, register_schemas
 from kakehashi.commands.run import run
+from kakehashi.data.config import FilterConfig
 from kakehashi.errors import ConfigError
 from kakehashi.models.build import build_model
 from kakehashi.models.config import RNNConfig, TransformerConfig
@@ -62,9 +63,9 @@ def test_every_option_composes(group, option):
 
 
 def test_the_groups_are_those_of_the_design():
-    # the loop over GROUPS reaches every file but the scores and Hydra's own
+    # the loop over GROUPS reaches every file but filters, scores and Hydra's own
     folders = {path.name for path in config_dir().iterdir() if path.is_dir()}
-    assert folders == {*GROUPS, "score", "hydra"}
+    assert folders == {*GROUPS, "filters", "score", "hydra"}
 
 
 def test_the_defaults():
@@ -75,6 +76,15 @@ def test_the_defaults():
     assert isinstance(model, TransformerConfig)
     assert config.trainer.max_minutes is not None
     assert config.trainer.max_minutes <= 10
+
+
+def test_filters():
+    assert compose("filters@data.filters=none") == compose()
+    assert compose().data.filters == FilterConfig()
+    filters = compose("filters@data.filters=web", "data.filters.max_ratio=4").data.filters
+    assert (filters.max_ratio, filters.duplicates, filters.splits) == (4, "pair", ["train"])
+    with pytest.raises(ConfigError, match="never filtered"):
+        compose("data.filters.splits=[train,test]")
 
 
 @pytest.mark.parametrize("score", SCORES)

@@ -99,6 +99,7 @@ def test_stdout_is_the_summary_and_nothing_else(trained):
     assert "95 % interval" in text
     assert text.count("  reference   ") == 10
     assert str(run_folder(folder).resolve()) in text
+    assert "Of 132 pairs read: 115 to train on, 6 held out for valid, 11 held out for test" in text
     for word in ("translate", "evaluate", "heatmap"):
         assert f"kakehashi {word} runs/files-de-en-transformer/latest" in text
 
@@ -111,6 +112,8 @@ def test_the_summary_for_programs(trained):
     assert summary["training"]["seconds"] > 0
     assert set(summary["seconds"]) == {"corpus and tokenizer", "training", "test"}
     assert summary["parameters"] > 0
+    assert summary["corpus"]["pairs_read"] == {"train": 132}
+    assert summary["corpus"]["ledger"] == []
     assert summary["training"]["chosen"] in ("best", "average")
     updates = summary["training"]["total_updates"]
     assert summary["reproduce"].endswith(f"trainer.max_minutes=null trainer.max_updates={updates}")

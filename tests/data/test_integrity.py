@@ -2,8 +2,15 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from kakehashi.data.integrity import drop_blank, normalised, overlaps, split_pairs
-from kakehashi.data.pairs import Ledger, Pairs
+from kakehashi.data.integrity import (
+    drop_blank,
+    enter_controls,
+    normalised,
+    overlaps,
+    split_pairs,
+)
+from kakehashi.data.ledger import Ledger
+from kakehashi.data.pairs import Pairs
 from kakehashi.errors import DataError
 
 
@@ -78,7 +85,7 @@ def test_blank_sides_go_in_pairs_into_the_ledger() -> None:
     ledger = Ledger()
     kept = drop_blank(pairs, "train", ledger)
     assert (kept.source, kept.target, list(kept.lines)) == (["a"], ["x"], [1])
-    entries = [(entry.line, entry.side) for entry in ledger.entries]
+    entries = [(entry.line, entry.side) for entry in ledger]
     assert entries == [(2, "source"), (3, "target"), (4, "both")]
 
 
@@ -86,3 +93,23 @@ def test_overlaps_name_the_side() -> None:
     train = Pairs(["Ein Hut.", "Zwei", "Drei", "Vier"], ["a hat", "two", "three", "four"])
     held_out = Pairs(["ein hut", "fünf", "VIER!"], ["A hat?", "Three", "something else"])
     assert overlaps(train, held_out) == {0: "both", 2: "target", 3: "source"}
+
+
+def test_controls_are_told_and_left_alone() -> None:
+    source = ["a\x00b", "ü\u00a0 犬 \u200b", "c\td", "", "x\ufeff\x0cy", "\x00\x00"]
+    target = ["a", "\u00ad", "c\td", "\u2028", "y\x0c", "z"]
+    pairs = Pairs(list(source), list(target), "f")
+    ledger = Ledger()
+    enter_controls(pairs, "test", ledger)
+    assert (pairs.source, pairs.target) == (source, target)
+    found = [(entry.line, entry.reason, entry.side) for entry in ledger]
+    assert found == [
+        (1, "control character U+0000", "source"),
+        (3, "control character U+0009", "both"),
+        (4, "line separator U+2028", "target"),
+        (5, "control character U+000C", "both"),
+        (5, "zero width no-break space U+FEFF", "source"),
+        (6, "control character U+0000", "source"),
+    ]
+    assert {entry.action for entry in ledger} == {"kept"}
+    assert str(ledger.totals()[0]) == ("test: control character U+0000, kept: 2 pairs (lines 1, 6)")

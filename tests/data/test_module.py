@@ -60,8 +60,8 @@ def test_long_training_pairs_are_left_out_and_listed(corpus, tokenizer, tmp_path
     )
     left_out = {int(k) + 1 for k in np.flatnonzero(source | target)}
     assert 0 < len(left_out) < 101
-    assert {entry.line for entry in corpus.ledger.entries} == left_out
-    for entry in corpus.ledger.entries:
+    assert {entry.line for entry in corpus.ledger} == left_out
+    for entry in corpus.ledger:
         long = source[entry.line - 1], target[entry.line - 1]
         assert entry.side == {(True, True): "both", (True, False): "source"}.get(long, "target")
     seen = {k + 1 for batch in data.train_dataloader() for k in batch.index.tolist()}

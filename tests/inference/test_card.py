@@ -32,6 +32,8 @@ def facts() -> CardFacts:
             ("characters were counted",),
         ),
         training={"updates": "5,003", "command": "`a|b seed=3`"},
+        pairs_read=38651,
+        ledger=[("train", "blank side", "left out", 1234), ("test", "a|b", "kept", 1)],
         samples=[("Hunden | sover *nå*", "The <b>dog</b> sleeps", "It costs $5_$")],
     )
 
@@ -43,6 +45,9 @@ def test_holds_the_facts(facts: CardFacts) -> None:
         "Fjord sentences: 36,524 pairs for training, 997 for validation, 1,009 for the test",
         "CC BY 2.0 FR",
         "By the people of the fjord.",
+        "Of 38,651 pairs read:",
+        "| train | blank side | left out | 1,234 |",
+        "| test | a\\|b | kept | 1 |",
         "| BLEU | 28.31 | 26.90 to 29.70 | `nrefs:1\\|tok:13a` |",
         "| chrF | 47.10 | not computed | `nrefs:1\\|nc:6` |",
         "beam 7, length penalty 0.6",
@@ -75,7 +80,8 @@ def test_sentences_cannot_become_markup(facts: CardFacts) -> None:
 
 
 def test_no_test_split_and_no_samples_are_said_or_left_out(facts: CardFacts) -> None:
-    card = model_card(dataclasses.replace(facts, scores=None, samples=()))
+    card = model_card(dataclasses.replace(facts, scores=None, samples=(), ledger=()))
     assert "without a test split" in card
     assert "BLEU" not in card
     assert "Translations of test sentences" not in card
+    assert "pairs read" not in card

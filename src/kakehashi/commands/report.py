@@ -80,6 +80,8 @@ def card_facts(run: "Run", fitted: Fitted, test: TestResult, max_length: int) ->
             "seed": str(run.config.seed),
         },
         samples=[(s.source, s.translation, s.reference) for s in test.samples],
+        pairs_read=corpus.read["train"],
+        ledger=[(t.split, t.reason, t.action, t.pairs) for t in corpus.ledger.totals()],
     )
 
 
@@ -141,6 +143,7 @@ def _text(run: "Run", fitted: Fitted, test: TestResult) -> str:
         _heading(run),
         _scores(run, test),
         _made(run, fitted, test),
+        _corpus(run),
         _samples(test),
         _next(run, fitted),
     ]
@@ -183,6 +186,20 @@ def _made(run: "Run", fitted: Fitted, test: TestResult) -> str:
         speed = f"{test.sentences_per_second:,.0f} sentences/s, beam {test.decoding.beam}"
         rows.insert(2, ("decoding", speed))
     return "\n".join(f"{name:<9} {value}" for name, value in rows)
+
+
+def _corpus(run: "Run") -> str:
+    """What became of every pair that was read."""
+    corpus, ledger = run.corpus, run.corpus.ledger
+    held = [name for name in ("valid", "test") if name not in corpus.read]
+    parts = [f"{run.data.n_training_pairs:,} to train on"]
+    parts += [f"{len(getattr(corpus, name)):,} held out for {name}" for name in held]
+    parts += [f"{ledger.left_out('train'):,} left out"]
+    lines = [f"Of {corpus.read['train']:,} pairs read: {', '.join(parts)}."]
+    lines += [f"  {total}" for total in ledger.totals()]
+    if len(ledger):
+        lines.append("Each of them is in ledger.jsonl, with its line.")
+    return "\n".join(lines)
 
 
 def _samples(test: TestResult) -> str:

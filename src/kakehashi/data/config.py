@@ -7,6 +7,9 @@ from kakehashi.errors import ConfigError
 CORPUS_KINDS = ("tatoeba", "files", "hub")
 TOKENIZER_KINDS = ("unigram", "bpe")
 NORMALIZATIONS = ("identity", "nfkc")
+CLEANING_STEPS = ("entities", "controls", "spaces", "strip", "nfc")
+DUPLICATES = ("none", "pair", "source", "target")
+FILTERED_SPLITS = ("train", "valid")
 
 
 @dataclass
@@ -18,8 +21,8 @@ class SplitConfig:
     target: str | None = None
     """The plain text file of their translations, line by line."""
     path: str | None = None
-    """One file with both sides: .tsv, .jsonl or .parquet. Compressed files end in .gz .xz .bz2
-    .zst, here and above."""
+    """One file with both sides: .tsv, .csv, .jsonl or .parquet. Compressed files end in .gz .xz
+    .bz2 .zst, here and above."""
     split: str | None = None
     """The name of the split on the hub (`kind: hub`)."""
 
@@ -33,6 +36,62 @@ class SplitConfig:
     def given(self) -> bool:
         """Whether anything is set."""
         return any(part is not None for part in (self.source, self.path, self.split))
+
+
+@dataclass
+class FilterConfig:
+    """Which pairs are left out, and what is changed in their text; nothing, unless asked for.
+
+    In this order; a pair is left out for the first reason that holds.
+    """
+
+    splits: list[str] = field(default_factory=lambda: ["train"])
+    """Where the filters work: train, or train and valid. A test set is never touched."""
+    clean: list[str] = field(default_factory=list)
+    """Steps that change text, in their order: entities (&amp; and the like become characters),
+    controls (taken out, with soft hyphens and invisible marks), spaces (any run of white space
+    becomes one space, none at the ends), strip (white space at the ends), nfc."""
+    max_words: int | None = None
+    """Most words of a side, between white space."""
+    max_characters: int | None = None
+    max_ratio: float | None = None
+    """Characters of the longer side by those of the shorter one."""
+    same: bool = False
+    """Leave out pairs whose sides are equal: text that was never translated."""
+    min_script: float | None = None
+    """The share of a side's letters that are of its language's scripts, from 0 to 1."""
+    source_scripts: list[str] | None = None
+    """ISO 15924 codes, such as [Hira, Kana, Hani]; None: those that the language is written in."""
+    target_scripts: list[str] | None = None
+    duplicates: str = "none"
+    """Of pairs with the same text (on both sides, or on the source or target side) all but the
+    first are left out."""
+
+    def __post_init__(self) -> None:
+        if "test" in self.splits:
+            raise ConfigError(
+                "data.filters.splits names test; a test set is scored as it is, or scores mean "
+                "nothing: it is never filtered or cleaned"
+            )
+        for name, known in (("splits", FILTERED_SPLITS), ("clean", CLEANING_STEPS)):
+            if unknown := [value for value in getattr(self, name) if value not in known]:
+                raise ConfigError(
+                    f"data.filters.{name} names {unknown[0]!r}; it can be {', '.join(known)}"
+                )
+        if self.duplicates not in DUPLICATES:
+            raise ConfigError(
+                f"data.filters.duplicates is {self.duplicates!r}; it can be {', '.join(DUPLICATES)}"
+            )
+        for name, low, high in (
+            ("max_words", 1, None),
+            ("max_characters", 1, None),
+            ("max_ratio", 1, None),
+            ("min_script", 0, 1),
+        ):
+            value = getattr(self, name)
+            if value is not None and not low <= value <= (value if high is None else high):
+                bounds = f"at least {low}" if high is None else f"from {low} to {high}"
+                raise ConfigError(f"data.filters.{name} is {value}; it must be {bounds}")
 
 
 @dataclass
@@ -66,6 +125,7 @@ class DataConfig:
     split_seed: int = 0
     drop_overlap: bool = False
     """Leave pairs out of train whose source or target occurs in the given valid or test."""
+    filters: FilterConfig = field(default_factory=FilterConfig)
     max_length: int = 128
     """Training pairs with more pieces than this on either side are left out, and counted."""
     batch_tokens: int = 1024

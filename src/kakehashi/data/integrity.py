@@ -1,13 +1,18 @@
 """What a corpus must hold to: pairs with two sides, and a test set that training never saw."""
 
 import hashlib
+import re
 import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from kakehashi.data.pairs import Ledger, Pairs
+from kakehashi.data.ledger import Action, Ledger, Side
+from kakehashi.data.pairs import Pairs
 from kakehashi.data.reading import is_blank
 from kakehashi.errors import DataError
+
+_CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff]")
+"""What belongs in no sentence: controls, separators of lines and paragraphs, a BOM inside."""
 
 
 def normalised(sentence: str) -> str:
@@ -19,17 +24,46 @@ def normalised(sentence: str) -> str:
     return "".join(filter(str.isalnum, folded)) or sentence
 
 
+def enter_blank(pairs: Pairs, split: str, ledger: Ledger, action: Action) -> list[int]:
+    """Enter the pairs of which a side is blank into the ledger; returns the indices of the rest."""
+    others = []
+    for i, (source, target) in enumerate(zip(pairs.source, pairs.target, strict=True)):
+        side = sides(is_blank(source), is_blank(target))
+        if side is None:
+            others.append(i)
+        else:
+            ledger.add(split, *pairs.place(i), side, "blank side", action)
+    return others
+
+
 def drop_blank(pairs: Pairs, split: str, ledger: Ledger) -> Pairs:
     """Without the pairs of which a side is blank; both sides go together, into the ledger."""
-    kept = []
-    for i, (source, target) in enumerate(zip(pairs.source, pairs.target, strict=True)):
-        blank = [side for side, text in (("source", source), ("target", target)) if is_blank(text)]
-        if blank:
-            side = blank[0] if len(blank) == 1 else "both"
-            ledger.add(split, pairs.lines[i], "blank side", side)
-        else:
-            kept.append(i)
+    kept = enter_blank(pairs, split, ledger, "left out")
     return pairs if len(kept) == len(pairs) else pairs.select(kept)
+
+
+def enter_controls(pairs: Pairs, split: str, ledger: Ledger) -> None:
+    """Enter the pairs that hold NUL, TAB, U+2028 and the like, which stay as they are."""
+    for i, (source, target) in enumerate(zip(pairs.source, pairs.target, strict=True)):
+        if source.isprintable() and target.isprintable():
+            continue
+        found = [set(_CONTROLS.findall(text)) for text in (source, target)]
+        for character in sorted(found[0] | found[1]):
+            side = sides(*(character in characters for characters in found))
+            assert side is not None
+            ledger.add(split, *pairs.place(i), side, _called(character), "kept")
+
+
+def _called(character: str) -> str:
+    name = unicodedata.name(character, "control character").lower()
+    return f"{name} U+{ord(character):04X}"
+
+
+def sides(source: bool, target: bool) -> Side | None:
+    """The side, or both, of which something is true."""
+    if source:
+        return "both" if target else "source"
+    return "target" if target else None
 
 
 @dataclass
@@ -111,17 +145,16 @@ def _components(pairs: Pairs) -> Iterable[list[int]]:
     return components.values()
 
 
-def overlaps(train: Pairs, held_out: Pairs) -> dict[int, str]:
+def overlaps(train: Pairs, held_out: Pairs) -> dict[int, Side]:
     """Training pairs of which a (normalised) sentence stands on the same side of `held_out`.
 
-    Returns the index of each such training pair and the side: source, target or both.
+    Returns the index of each such training pair and the side.
     """
     held_sources = set(map(normalised, held_out.source))
     held_targets = set(map(normalised, held_out.target))
-    found: dict[int, str] = {}
+    found: dict[int, Side] = {}
     for i, (source, target) in enumerate(zip(train.source, train.target, strict=True)):
-        in_source = normalised(source) in held_sources
-        in_target = normalised(target) in held_targets
-        if in_source or in_target:
-            found[i] = "both" if in_source and in_target else "source" if in_source else "target"
+        side = sides(normalised(source) in held_sources, normalised(target) in held_targets)
+        if side is not None:
+            found[i] = side
     return found

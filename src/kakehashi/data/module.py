@@ -1,5 +1,6 @@
 """A corpus as Lightning takes it: loaders of batches for training and validation."""
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ from lightning import LightningDataModule
 
 from kakehashi.data.batching import BatchSampler, FlatCorpus
 from kakehashi.data.corpora.base import Corpus
+from kakehashi.data.integrity import sides
 from kakehashi.data.loader import BatchLoader
 from kakehashi.data.notes import note
 from kakehashi.data.pairs import Pairs
@@ -90,7 +92,7 @@ class TranslationData(LightningDataModule):
         return BatchLoader(self.valid_tokens, sampler)
 
     def facts(self) -> dict[str, Any]:
-        """Counts for a run's summary: pairs, and pieces without specials."""
+        """Counts for a run's summary: pairs, pieces without specials, and the ledger's totals."""
         train = self.train_tokens
         return {
             "training_pairs": self.n_training_pairs,
@@ -98,15 +100,18 @@ class TranslationData(LightningDataModule):
             "test_pairs": len(self.corpus.test),
             "source_pieces": int(train.source_lengths[self._rows].sum()),
             "target_pieces": int(train.target_lengths[self._rows].sum()),
-            "left_out": self.corpus.ledger.totals(),
+            "pairs_read": self.corpus.read,
+            "ledger": [asdict(total) for total in self.corpus.ledger.totals()],
         }
 
 
 def _short_enough(tokens: FlatCorpus, corpus: Corpus, max_length: int) -> np.ndarray[Any, Any]:
     source, target = tokens.source_lengths > max_length, tokens.target_lengths > max_length
     for i in np.flatnonzero(source | target).tolist():
-        side = "both" if source[i] and target[i] else "source" if source[i] else "target"
-        corpus.ledger.add("train", corpus.train.lines[i], f"more than {max_length} pieces", side)
+        side = sides(bool(source[i]), bool(target[i]))
+        assert side is not None
+        reason = f"more than {max_length} pieces"
+        corpus.ledger.add("train", *corpus.train.place(i), side, reason)
     rows = np.flatnonzero(~(source | target))
     if left_out := len(tokens) - len(rows):
         note(

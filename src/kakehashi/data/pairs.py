@@ -1,15 +1,11 @@
-"""Sentence pairs, and the ledger of what happened to them."""
+"""Sentence pairs."""
 
 import hashlib
-import json
-from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
-from pathlib import Path
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from kakehashi.data.reading import write_bytes
 from kakehashi.errors import DataError
 
 
@@ -45,6 +41,10 @@ class Pairs:
             [self.lines[i] for i in indices],
         )
 
+    def place(self, i: int) -> tuple[str, int]:
+        """Where pair `i` was read: the file or data set, and the line in it."""
+        return self.origin, self.lines[i]
+
     def swapped(self) -> "Pairs":
         """Target as source and source as target."""
         return Pairs(self.target, self.source, self.origin, self.lines)
@@ -59,40 +59,3 @@ class Pairs:
                 part = "".join(side[start : start + 100_000])
                 digest.update(part.encode("utf-8", "surrogatepass"))
         return digest.hexdigest()
-
-
-@dataclass(frozen=True, slots=True)
-class LedgerEntry:
-    """One pair that was left out, or is worth knowing about."""
-
-    split: str
-    line: int
-    reason: str
-    side: str
-    """source, target or both: where the reason lies."""
-    dropped: bool
-
-
-class Ledger:
-    """Every pair that was left out or remarked on, with its line and the reason."""
-
-    def __init__(self) -> None:
-        self.entries: list[LedgerEntry] = []
-
-    def add(self, split: str, line: int, reason: str, side: str, *, dropped: bool = True) -> None:
-        """Enter one pair."""
-        self.entries.append(LedgerEntry(split, line, reason, side, dropped))
-
-    def totals(self) -> dict[str, int]:
-        """Pairs for each `split: reason, left out | kept`."""
-        return dict(
-            Counter(
-                f"{entry.split}: {entry.reason}, {'left out' if entry.dropped else 'kept'}"
-                for entry in self.entries
-            )
-        )
-
-    def write(self, path: str | Path) -> None:
-        """Write the entries as JSON lines, whole or not at all."""
-        lines = (json.dumps(asdict(entry)) + "\n" for entry in self.entries)
-        write_bytes(path, "".join(lines).encode())

