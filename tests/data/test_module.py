@@ -69,7 +69,9 @@ def test_long_training_pairs_are_left_out_and_listed(corpus, tokenizer, tmp_path
     assert f"{len(left_out)} of 101 pairs have more than 11 pieces" in capsys.readouterr().err
     facts = data.facts()
     assert facts["training_pairs"] == data.n_training_pairs == 101 - len(left_out)
-    assert facts["left_out"] == {"train: more than 11 pieces, left out": len(left_out)}
+    (total,) = facts["ledger"]
+    assert (total["reason"], total["pairs"]) == ("more than 11 pieces", len(left_out))
+    assert total["action"] == "left out"
 
 
 def test_nothing_short_enough_is_an_error(corpus, tokenizer, tmp_path) -> None:

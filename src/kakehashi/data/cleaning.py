@@ -28,7 +28,8 @@ def entities(text: str) -> str:
 
 def _character(entity: re.Match[str]) -> str:
     meant = html.unescape(entity[0])
-    return meant if meant.isprintable() or meant == "\xa0" else entity[0]
+    shown = meant == "\xa0" or (meant.isprintable() and meant != "\ufffd")
+    return meant if shown else entity[0]
 
 
 def controls(text: str) -> str:

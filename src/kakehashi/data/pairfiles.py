@@ -1,14 +1,15 @@
-"""Pairs from a user's files: two plain files, TSV, JSON lines, parquet; compressed or not."""
+"""Pairs from a user's files: two plain files, TSV, CSV, JSON lines, parquet; compressed or not."""
 
 import json
 from pathlib import Path
 from typing import Any
 
 from kakehashi.data.pairs import Pairs
-from kakehashi.data.reading import content_suffix, open_bytes, read_lines
+from kakehashi.data.reading import content_suffix, iter_lines, open_bytes, read_lines
+from kakehashi.data.tables import column_pairs, csv_rows, tsv_rows
 from kakehashi.errors import DataError
 
-SUFFIXES = (".tsv", ".jsonl", ".parquet")
+SUFFIXES = (".tsv", ".csv", ".jsonl", ".parquet")
 
 
 def read_plain(source: str | Path, target: str | Path) -> Pairs:
@@ -26,14 +27,19 @@ def read_plain(source: str | Path, target: str | Path) -> Pairs:
 
 
 def read_table(path: str | Path, source_column: str | None, target_column: str | None) -> Pairs:
-    """Pairs from a .tsv, .jsonl or .parquet file (by suffix, before a compression's).
+    """Pairs from a .tsv, .csv, .jsonl or .parquet file (by suffix, before a compression's).
 
-    Columns: for TSV numbers from 1, or names of a header line, by default 1 and 2; elsewhere
-    fields, dotted when nested. Raises DataError for other suffixes, absent columns and no pairs.
+    Columns: for TSV and CSV numbers from 1, or names of a header line, by default 1 and 2;
+    elsewhere fields, dotted when nested. Raises DataError for other suffixes, absent columns and
+    no pairs.
     """
     suffix = content_suffix(path)
-    if suffix == ".tsv":
-        return _not_empty(_read_tsv(path, source_column or "1", target_column or "2"))
+    if suffix in (".tsv", ".csv"):
+        lines = iter_lines(path)
+        rows = tsv_rows(lines) if suffix == ".tsv" else csv_rows(lines, path)
+        pairs = list(column_pairs(path, rows, source_column or "1", target_column or "2"))
+        sides = [pair[1] for pair in pairs], [pair[2] for pair in pairs]
+        return _not_empty(Pairs(*sides, str(path), [pair[0] for pair in pairs]))
     if suffix not in SUFFIXES:
         raise DataError(f"{path}: its name should end in one of {', '.join(SUFFIXES)}")
     if source_column is None or target_column is None:
@@ -46,42 +52,6 @@ def _not_empty(pairs: Pairs) -> Pairs:
     if not len(pairs):
         raise DataError(f"{pairs.origin}: there are no pairs in it")
     return pairs
-
-
-def _read_tsv(path: str | Path, source_column: str, target_column: str) -> Pairs:
-    # Verbatim: quotes, NA and null are text; only TAB and the line's end mean something.
-    rows = [line.split("\t") for line in read_lines(path)]
-    columns = (source_column, target_column)
-    first = 1
-    if all(column.isdecimal() for column in columns):
-        places = [int(column) - 1 for column in columns]
-        if min(places) < 0:
-            raise DataError(f"{path}: columns are numbered from 1, not 0")
-    else:
-        header = rows.pop(0) if rows else []
-        places = [_header_place(path, header, column) for column in columns]
-        first = 2
-    needed = max(places) + 1
-    for number, row in enumerate(rows, first):
-        if len(row) < needed:
-            raise DataError(
-                f"{path}, line {number}: {len(row)} tab-separated columns, column {needed} is asked"
-            )
-    source, target = places
-    return Pairs(
-        [row[source] for row in rows],
-        [row[target] for row in rows],
-        str(path),
-        range(first, first + len(rows)),
-    )
-
-
-def _header_place(path: str | Path, header: list[str], column: str) -> int:
-    if column not in header:
-        raise DataError(
-            f"{path}, line 1: no column is named {column!r}; there are {', '.join(header)}"
-        )
-    return header.index(column)
 
 
 def _read_json_lines(path: str | Path, source_column: str, target_column: str) -> Pairs:

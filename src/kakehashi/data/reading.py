@@ -5,6 +5,7 @@ needs no LF. Files ending in .gz, .xz, .bz2 and .zst are decompressed.
 """
 
 import bz2
+import codecs
 import gzip
 import io
 import lzma
@@ -22,6 +23,13 @@ from kakehashi.errors import DataError
 
 COMPRESSIONS = (".gz", ".xz", ".bz2", ".zst")
 _BOM = b"\xef\xbb\xbf"
+# UTF-32 first: in one order of bytes its mark starts with that of UTF-16.
+_OTHER_MARKS = {
+    codecs.BOM_UTF32_LE: "UTF-32",
+    codecs.BOM_UTF32_BE: "UTF-32",
+    codecs.BOM_UTF16_LE: "UTF-16",
+    codecs.BOM_UTF16_BE: "UTF-16",
+}
 _INVISIBLE = frozenset(("Cc", "Cf", "Zs", "Zl", "Zp"))
 _DECOMPRESSION_ERRORS = (EOFError, lzma.LZMAError, zlib.error, zstandard.ZstdError)
 
@@ -80,8 +88,11 @@ def read_lines(path: str | Path) -> list[str]:
     try:
         text = content.decode("utf-8")
     except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        raise DataError(_bad_bytes(str(path), line, content[error.start])) from error
+        start = content.rfind(b"\n", 0, error.start) + 1
+        line = content.count(b"\n", 0, start) + 1
+        raise DataError(
+            _bad_bytes(str(path), line, content[start:], error.start - start)
+        ) from error
     lines = text.split("\n")
     if not lines[-1]:
         lines.pop()
@@ -108,7 +119,7 @@ def decode_lines(stream: Iterable[bytes], name: str) -> Iterator[str]:
         try:
             yield line.decode("utf-8")
         except UnicodeDecodeError as error:
-            raise DataError(_bad_bytes(name, number, line[error.start])) from error
+            raise DataError(_bad_bytes(name, number, line, error.start)) from error
 
 
 def write_lines(path: str | Path, lines: Iterable[str]) -> None:
@@ -160,9 +171,14 @@ def sync_folder(folder: Path) -> None:
             os.close(descriptor)
 
 
-def _bad_bytes(name: str, line: int, byte: int) -> str:
+def _bad_bytes(name: str, number: int, line: bytes, place: int) -> str:
+    """What is wrong with a line, or with the whole file, that isn't UTF-8 at `place`."""
+    for mark, encoding in _OTHER_MARKS.items() if number == 1 else ():
+        if line.startswith(mark):
+            return f"{name} is {encoding}, not UTF-8; convert it: iconv -f {encoding} -t utf-8"
+    hint = ", and NUL bytes beside it: perhaps UTF-16" if b"\0" in line[:1000] else ""
     return (
-        f"{name}, line {line}: byte 0x{byte:02X} is not UTF-8; convert the file "
+        f"{name}, line {number}: byte 0x{line[place]:02X} is not UTF-8{hint}; convert the file "
         "(for example: iconv -f latin1 -t utf-8) or mend the line"
     )
 

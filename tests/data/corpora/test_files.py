@@ -40,6 +40,7 @@ def test_every_form_gives_the_same_corpus(folder: Path, small_corpus) -> None:
     rows = list(zip(small_corpus.source, small_corpus.target, strict=True))
     tsv = "".join(f"{t}\t{s}\n" for s, t in rows)
     (folder / "all.tsv.gz").write_bytes(gzip.compress(tsv.encode()))
+    (folder / "all.csv").write_text("".join(f'"{t}","{s}"\n' for s, t in rows))
     jsonl = "".join(json.dumps({"de": s, "en": t}) + "\n" for s, t in rows)
     (folder / "all.jsonl").write_text(jsonl)
     nested = "".join(json.dumps({"t": {"de": s, "en": t}}) + "\n" for s, t in rows)
@@ -47,6 +48,7 @@ def test_every_form_gives_the_same_corpus(folder: Path, small_corpus) -> None:
     forms = [
         config(),
         config(train=SplitConfig(path="all.tsv.gz"), source_column="2", target_column="1"),
+        config(train=SplitConfig(path="all.csv"), source_column="2", target_column="1"),
         config(train=SplitConfig(path="all.jsonl")),
         config(train=SplitConfig(path="nested.jsonl"), source_column="t.de", target_column="t.en"),
     ]
@@ -88,16 +90,6 @@ def test_blank_sides_are_left_out_of_train(folder: Path, small_corpus, capsys) -
     assert len(corpus.train) == 130
     assert corpus.train.target[10] == small_corpus.target[12]
     assert "blank side, left out: 2 pairs" in capsys.readouterr().err
-
-
-def test_public_report_of_blank_lines(shared_folder: Path) -> None:
-    cases = shared_folder / "cases"
-    paths = [str(cases / f"blank_each_side.{side}") for side in ("de", "en")]
-    corpus = load_corpus(config(train=SplitConfig(*paths), valid_size=0, test_size=0))
-    assert [entry.line for entry in corpus.ledger] == [5, 9]
-    for source, target in zip(corpus.train.source, corpus.train.target, strict=True):
-        assert source.split()[-1] == target.split()[-1]
-    assert len(corpus.train) == 18
 
 
 def test_nothing_but_blanks_is_an_error(folder: Path) -> None:

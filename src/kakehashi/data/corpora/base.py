@@ -73,6 +73,8 @@ def assemble(
     for name, pairs in given.items():
         if name != "train":
             train = apart.check(train, pairs, name, config.drop_overlap)
+    if not len(train):
+        raise DataError(f"{train.origin}: no pairs are left to train on")
     if valid is None or test is None:
         split = split_pairs(
             train,

@@ -20,7 +20,7 @@ def load_files(config: DataConfig) -> Corpus:
     if not config.train.given:
         raise ConfigError(
             "no training files: give data.train.source=FILE data.train.target=FILE, or "
-            "data.train.path=FILE (.tsv, .jsonl or .parquet)"
+            "data.train.path=FILE (.tsv, .csv, .jsonl or .parquet)"
         )
     splits = {"train": config.train, "valid": config.valid, "test": config.test}
     for name, split in splits.items():
@@ -49,7 +49,7 @@ def _read(split: SplitConfig, config: DataConfig) -> Pairs:
         return read_plain(split.source, split.target)
     assert split.path is not None
     source, target = config.source_column, config.target_column
-    if content_suffix(split.path) != ".tsv":
+    if content_suffix(split.path) not in (".tsv", ".csv"):
         source = source or config.source_language
         target = target or config.target_language
     return read_table(split.path, source, target)
