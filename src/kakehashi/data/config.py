@@ -159,7 +159,7 @@ class TokenizerConfig:
     """A joint SentencePiece model for both languages, trained on the training text."""
 
     kind: str = "unigram"
-    vocab_size: int = 6000
+    vocab_size: int = 8000
     """Pieces, including the four reserved ones and the 256 bytes."""
     normalization: str = "identity"
     """identity leaves the text alone; nfkc folds full-width letters, ligatures and the like."""

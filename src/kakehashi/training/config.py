@@ -26,7 +26,7 @@ class TrainerConfig:
     """With max_minutes: never more epochs than this, however fast the machine."""
     validate_every: float = 0.1
     """Below 1 a fraction of the run, from 1 on a number of updates."""
-    accumulate: int = 4
+    accumulate: int = 2
     """Batches whose gradients make one update. Several small ones mix sentence lengths, which one
     large batch of like lengths does not."""
     clip: float | None = 1.0
