@@ -1,6 +1,8 @@
 """Every file in configs/ composes, is checked, and every experiment trains a batch."""
 
 import json
+import subprocess
+import sys
 
 import hydra
 import pytest
@@ -228,3 +230,19 @@ def test_no_experiment_is_a_copy():
         text = path.read_text(encoding="utf-8")
         assert text.startswith("# @package _global_\n#"), path
         assert len(text.splitlines()) < 50, path
+
+
+def test_of_other_libraries_only_warnings_are_heard():
+    program = f"""
+import logging, logging.config, yaml
+with open({str(config_dir() / "hydra/hydra_logging/stderr.yaml")!r}) as file:
+    logging.config.dictConfig(yaml.safe_load(file))
+logging.getLogger("httpx").info("an address")
+logging.getLogger("unearth.finder").warning("a warning")
+logging.getLogger("hydra._internal").info("job 1 of 2")
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, encoding="utf-8", check=True
+    )
+    assert done.stderr.splitlines() == ["a warning", "job 1 of 2"]
+    assert done.stdout == ""
