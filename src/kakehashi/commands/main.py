@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 import kakehashi
+from kakehashi.commands.check import check
 from kakehashi.commands.compare import compare
 from kakehashi.commands.evaluate import evaluate
 from kakehashi.commands.exits import fail, interrupted
@@ -51,6 +52,7 @@ def train(context: typer.Context) -> None:
     run(context.args)
 
 
+app.command()(check)
 app.command()(translate)
 app.command()(evaluate)
 app.command()(heatmap)

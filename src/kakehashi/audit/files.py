@@ -1,0 +1,75 @@
+"""The text to be audited, from files or the embedded corpus: sides of unequal length included."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from kakehashi.audit.findings import Text
+from kakehashi.data.config import DataConfig
+from kakehashi.data.corpora import load_corpus
+from kakehashi.data.pairfiles import read_table
+from kakehashi.data.reading import content_suffix, read_lines
+from kakehashi.data.scripts import scripts_of
+from kakehashi.errors import DataError
+
+CORPUS = "tatoeba"
+Two = tuple[str | None, str | None]
+
+
+def read_text(name: str, files: Sequence[str | Path], languages: Two, columns: Two) -> Text:
+    """The split `name` from one file with both sides, or from a file for each.
+
+    Two plain files need not have the same number of lines: that is for the audit to tell. Languages
+    that are not given are taken from the names of plain files, as in train.de. Raises DataError for
+    files that can't be read, have no lines, or bytes that are not UTF-8, and for a wrong number of
+    files.
+    """
+    if len(files) == 1:
+        pairs = read_table(files[0], *_columns(files[0], languages, columns))
+        lines = pairs.lines
+        return Text(pairs.source, pairs.target, lines, pairs.origin, *_known(languages))
+    if len(files) != 2:
+        raise DataError(f"{name}: give one file with both sides, or source and target")
+    sides = [read_lines(path) for path in files]
+    for path, side in zip(files, sides, strict=True):
+        if not side:
+            raise DataError(f"{path}: there are no lines in it")
+    found = [code or language_of(path) for code, path in zip(languages, files, strict=True)]
+    numbers = range(1, max(map(len, sides)) + 1)
+    return Text(sides[0], sides[1], numbers, ", ".join(map(str, files)), *found)
+
+
+def read_corpus(languages: Two, root: Path) -> Text:
+    """All pairs of the embedded corpus, fetched if need be.
+
+    Languages that are not given are the default ones. Raises CorpusError when it can't be had.
+    """
+    default = DataConfig()
+    source, target = languages
+    config = DataConfig(
+        source_language=source or default.source_language,
+        target_language=target or default.target_language,
+        root=str(root),
+        valid_size=0,
+        test_size=0,
+    )
+    pairs = load_corpus(config).train
+    codes = (config.source_language, config.target_language)
+    return Text(pairs.source, pairs.target, pairs.lines, pairs.origin, *codes)
+
+
+def language_of(path: str | Path) -> str:
+    """The code in which a plain file's name ends (train.de, train.de.xz); empty if it's none."""
+    code = content_suffix(path).removeprefix(".")
+    return code if scripts_of(code) is not None else ""
+
+
+def _columns(path: str | Path, languages: Two, columns: Two) -> Two:
+    """The columns of a table: where none are said, fields are named like the languages."""
+    if content_suffix(path) in (".tsv", ".csv"):
+        return columns
+    source, target = (column or code for column, code in zip(columns, languages, strict=True))
+    return source, target
+
+
+def _known(languages: Two) -> tuple[str, str]:
+    return languages[0] or "", languages[1] or ""
