@@ -8,9 +8,18 @@ from kakehashi.errors import TokenizerError
 from kakehashi.symbols import BOS, EOS, PAD, UNK
 
 UNDERSCORE = "\u2581"
+SYMBOLS = ["{name}", "%s", "%", "<b>", "</b>", ",", '"', "①"]
 
 
-@pytest.fixture(scope="module", params=["unigram", "bpe"])
+KINDS = ("unigram", "bpe")
+
+
+@pytest.fixture(scope="module")
+def symbols_tokenizer(small_corpus) -> Tokenizer:
+    return Tokenizer.train(small_corpus.source, vocab_size=443, symbols=SYMBOLS)
+
+
+@pytest.fixture(scope="module", params=KINDS)
 def tokenizer(request: pytest.FixtureRequest, small_corpus) -> Tokenizer:
     lines = [*small_corpus.source, *small_corpus.target, "</s> und <pad> stehen hier"]
     return Tokenizer.train(lines, vocab_size=443, kind=request.param)
@@ -19,11 +28,83 @@ def tokenizer(request: pytest.FixtureRequest, small_corpus) -> Tokenizer:
 @given(st.text())
 @example("  zwei  Leerzeichen  ")
 @example("</s> <s> <pad> <unk> <0x41>")
+@example("\u2581 \u2581\u2581x\u2581")
+@example("\ufdd0\u2581\ufdd0s\ufdd0e \ufdd0")
 @example("ﬁ … １２ ｶﾅ \xa0 e\u0301 🙂👩‍👩‍👧 \t\r\x00\ufeff\u2028")
 def test_every_text_comes_back(tokenizer: Tokenizer, text: str) -> None:
     ids = tokenizer.encode(text)
     assert not {PAD, UNK, BOS, EOS} & set(ids)
-    assert tokenizer.decode(ids) == text.replace(UNDERSCORE, " ")
+    assert tokenizer.decode(ids) == text
+
+
+@given(st.text(st.sampled_from("a ▁\ufdd0sebｱ\u3000")))
+def test_escaped_characters_come_back_among_others(tokenizer: Tokenizer, text: str) -> None:
+    assert tokenizer.decode(tokenizer.encode(text)) == text
+
+
+@pytest.mark.parametrize("kind", ["unigram", "bpe"])
+def test_texts_of_reserved_pieces_in_training_are_ordinary_text(small_corpus, kind: str) -> None:
+    odd = ["<s>", "a<s>b", "<0x41>", "x</s>", "<unk><pad>", "▁", "a▁▁b", "\ufdd0"]
+    tokenizer = Tokenizer.train([*small_corpus.source, *odd * 50], vocab_size=443, kind=kind)
+    for text in odd:
+        ids = tokenizer.encode(text)
+        assert tokenizer.decode(ids) == text
+        assert not {PAD, UNK, BOS, EOS, tokenizer.encode("A")[-1]} & set(ids)
+
+
+@pytest.mark.parametrize("text", ["🙂", "👩‍👩‍👧", "𠮷野家", "齉", "e\u0301"])
+def test_what_training_never_saw_is_spelled_in_bytes(tokenizer: Tokenizer, text: str) -> None:
+    ids = tokenizer.encode(text)
+    spelled = "".join(tokenizer.pieces(ids)).removeprefix(UNDERSCORE)
+    in_bytes = "".join(f"<0x{byte:02X}>" for byte in text.encode())
+    assert spelled == (in_bytes if text != "e\u0301" else "e<0xCC><0x81>")
+    assert tokenizer.decode(ids) == text
+
+
+@pytest.fixture(scope="module", params=[(k, n) for k in KINDS for n in ("identity", "nfkc")])
+def with_symbols(request: pytest.FixtureRequest, small_corpus) -> Tokenizer:
+    kind, normalization = request.param
+    lines = [*small_corpus.source, *small_corpus.target, *["Hallo {name}, 5%s <b>gut</b>"] * 30]
+    return Tokenizer.train(
+        lines, vocab_size=443, kind=kind, normalization=normalization, symbols=SYMBOLS
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Hallo {name}!", ["{name}"]),
+        ("x{name}y{name}", ["{name}", "{name}"]),
+        ("%s%%s %d", ["%s", "%", "%s", "%"]),
+        ("<b>der Fluss</b> </ b>", ["<b>", "</b>"]),
+        ('{name "①" ', ['"', "①", '"']),
+        ("{ name}", []),
+        ("{name},<b>", ["{name}", ",", "<b>"]),
+    ],
+)
+def test_symbols_pass_through_whole(
+    with_symbols: Tokenizer, text: str, expected: list[str]
+) -> None:
+    ids = with_symbols.encode(text)
+    pieces = with_symbols.pieces(ids)
+    assert [piece for piece in pieces if piece in SYMBOLS] == expected
+    if with_symbols.settings.normalization == "identity":
+        assert with_symbols.decode(ids) == text
+
+
+def test_symbols_are_parts_of_no_other_piece(with_symbols: Tokenizer) -> None:
+    assert with_symbols.settings.symbols == tuple(SYMBOLS)
+    assert with_symbols.pieces(with_symbols.symbol_numbers()) == SYMBOLS
+    ordinary = with_symbols.pieces(with_symbols.ordinary_pieces())
+    assert len(ordinary) == 443 - 4 - 256 - len(SYMBOLS)
+    assert not [piece for piece in ordinary for symbol in SYMBOLS if symbol in piece]
+    loaded = Tokenizer.from_bytes(with_symbols.to_bytes())
+    assert loaded.settings == with_symbols.settings
+
+
+@given(text=st.lists(st.one_of(st.sampled_from(SYMBOLS), st.text(max_size=5))).map("".join))
+def test_every_text_with_symbols_comes_back(symbols_tokenizer: Tokenizer, text: str) -> None:
+    assert symbols_tokenizer.decode(symbols_tokenizer.encode(text)) == text
 
 
 @given(st.text(st.sampled_from("a \ud800\udfff"), max_size=7))
@@ -81,6 +162,8 @@ def test_saved_and_loaded(tokenizer: Tokenizer, tmp_path) -> None:
 def test_nfkc_folds(small_corpus) -> None:
     folding = Tokenizer.train(small_corpus.source, vocab_size=331, normalization="nfkc")
     assert folding.decode(folding.encode("ﬁnden １２")) == "finden 12"
+    texts = ["ﬁnden １２", " a  b ", "", "\u2581", "\ufdd0 ▁ｱ", "🙂 齉", "\ud800"]
+    assert folding.normalise(texts) == [folding.decode(folding.encode(text)) for text in texts]
 
 
 @pytest.mark.parametrize("kind", ["unigram", "bpe"])

@@ -1,28 +1,46 @@
 """Text to piece numbers and back: one SentencePiece model for both languages.
 
 Kudo and Richardson (2018), SentencePiece. With identity normalisation and byte fallback,
-``decode(encode(text)) == text`` for every text with two exceptions: U+2581, SentencePiece's own
-mark for a space, comes back as a space, and a lone surrogate, which UTF-8 cannot write, comes
-back as U+FFFD.
+``decode(encode(text)) == text`` for every text that UTF-8 can write; a lone surrogate, which it
+cannot, comes back as U+FFFD. SentencePiece alone would turn U+2581, its mark for a space, into a
+space: it is spelled with an escape here, U+FDD0 and a letter, and so is U+FDD0 itself.
 """
 
 import hashlib
 import io
 import re
 from collections.abc import Iterable, Sequence
+from functools import cached_property
+from importlib import import_module
 from pathlib import Path
-from typing import Self
+from typing import Any, NamedTuple, Self
 
+import numpy as np
+import numpy.typing as npt
 import sentencepiece
 
 from kakehashi.data.reading import write_bytes
 from kakehashi.errors import TokenizerError
 from kakehashi.symbols import BOS, EOS, PAD, UNK
 
+SPACE = "\u2581"
+"""SentencePiece's mark for a space."""
+ESCAPE = "\ufdd0"
+"""A code point that Unicode reserves for uses like this, and never for text."""
 _SURROGATE = re.compile("[\ud800-\udfff]")
+_ESCAPED = re.compile(f"{ESCAPE}([se])")
 _TOO_LARGE = re.compile(r"Vocabulary size too high \(\d+\)\. Please set it to a value <= (\d+)")
 _TOO_SMALL = re.compile(r"Vocabulary size is smaller than required_chars\. \d+ vs (\d+)")
 _CONTROLS = frozenset((PAD, BOS, EOS))
+
+
+class TokenizerSettings(NamedTuple):
+    """How a tokenizer was made."""
+
+    kind: str
+    """unigram or bpe."""
+    normalization: str
+    symbols: tuple[str, ...]
 
 
 class Tokenizer:
@@ -46,6 +64,7 @@ class Tokenizer:
                 f"{(PAD, UNK, BOS, EOS)}"
             )
         self._model = model
+        self._escapes = bool(self._processor.is_byte(self._processor.piece_to_id("<0xEF>")))
 
     @classmethod
     def train(
@@ -57,15 +76,19 @@ class Tokenizer:
         normalization: str = "identity",
         character_coverage: float = 0.9995,
         byte_fallback: bool = True,
+        symbols: Sequence[str] = (),
     ) -> Self:
         """Train on the lines of both languages; the same lines give the same bytes.
+
+        Each of `symbols` is a piece of its own wherever it occurs in a text, never split nor
+        joined with its neighbours (the longest where several fit), whatever the normalisation.
 
         Raises TokenizerError when the text doesn't allow `vocab_size`, naming the bound.
         """
         model = io.BytesIO()
         try:
             sentencepiece.SentencePieceTrainer.train(
-                sentence_iterator=map(_writable, lines),
+                sentence_iterator=(writable(line, byte_fallback) for line in lines),
                 model_writer=model,
                 vocab_size=vocab_size,
                 model_type=kind,
@@ -74,6 +97,7 @@ class Tokenizer:
                 normalization_rule_name=normalization,
                 # Spaces are text: without this, runs of them and those at the ends are lost.
                 remove_extra_whitespaces=normalization != "identity",
+                user_defined_symbols=list(symbols),
                 pad_id=PAD,
                 unk_id=UNK,
                 bos_id=BOS,
@@ -118,15 +142,48 @@ class Tokenizer:
         """The SHA-256 of the model's bytes, in hexadecimal."""
         return hashlib.sha256(self._model).hexdigest()
 
+    @cached_property
+    def settings(self) -> TokenizerSettings:
+        """What the model file says of its making."""
+        # Made by protobuf's compiler, which type checkers cannot see into.
+        description: Any = import_module("sentencepiece.sentencepiece_model_pb2")
+        model = description.ModelProto.FromString(self._model)
+        spec = model.trainer_spec
+        kind = description.TrainerSpec.ModelType.Name(spec.model_type).lower()
+        symbols = tuple(str(symbol) for symbol in spec.user_defined_symbols)
+        return TokenizerSettings(kind, str(model.normalizer_spec.name), symbols)
+
+    def symbol_numbers(self) -> list[int]:
+        """The numbers of the user-defined symbols."""
+        return [self._processor.piece_to_id(symbol) for symbol in self.settings.symbols]
+
+    def ordinary_pieces(self) -> list[int]:
+        """The numbers of all pieces but the reserved ones, the bytes and the symbols."""
+        model = self._processor
+        symbols = set(self.symbol_numbers())
+        tests = (model.is_control, model.is_unknown, model.is_byte, symbols.__contains__)
+        return [i for i in range(self.vocab_size) if not any(test(i) for test in tests)]
+
+    def scores(self) -> npt.NDArray[np.float64]:
+        """Each piece's score [V]: a log probability (unigram), or falling in order of merging."""
+        return np.array([self._processor.get_score(i) for i in range(self.vocab_size)])
+
     def encode(self, text: str) -> list[int]:
         """The text's piece numbers, without BOS and EOS."""
-        ids: list[int] = self._processor.encode(_writable(text))
+        ids: list[int] = self._processor.encode(writable(text, self._escapes))
         return ids
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         """`encode` of each text, on all cores."""
-        ids: list[list[int]] = self._processor.encode([_writable(text) for text in texts])
+        ids: list[list[int]] = self._processor.encode(
+            [writable(text, self._escapes) for text in texts]
+        )
         return ids
+
+    def normalise(self, texts: Sequence[str]) -> list[str]:
+        """Each text as the pieces spell it, after the model's normalisation."""
+        spelt = self._processor.normalize([writable(text, self._escapes) for text in texts])
+        return [readable(text) for text in spelt]
 
     def decode(self, ids: Sequence[int]) -> str:
         """The text of the pieces; PAD, BOS and EOS are left out.
@@ -135,7 +192,8 @@ class Tokenizer:
         """
         kept = [int(i) for i in ids if i not in _CONTROLS]
         self._check(kept)
-        return str(self._processor.decode(kept)) if kept else ""
+        text = str(self._processor.decode(kept)) if kept else ""
+        return _unescape(text)
 
     def decode_batch(self, ids: Iterable[Sequence[int]]) -> list[str]:
         """`decode` of each row."""
@@ -155,8 +213,24 @@ class Tokenizer:
             )
 
 
-def _writable(text: str) -> str:
-    return text if text.isascii() else _SURROGATE.sub("\ufffd", text)
+def writable(text: str, escape: bool) -> str:
+    """The text as SentencePiece can take it without loss."""
+    if text.isascii():
+        return text
+    if escape and (SPACE in text or ESCAPE in text):
+        text = text.replace(ESCAPE, f"{ESCAPE}e").replace(SPACE, f"{ESCAPE}s")
+    return _SURROGATE.sub("\ufffd", text)
+
+
+def readable(normalised: str) -> str:
+    """The text that SentencePiece writes as `normalised`, with a space put ahead."""
+    return _unescape(normalised.removeprefix(SPACE).replace(SPACE, " "))
+
+
+def _unescape(text: str) -> str:
+    if ESCAPE not in text:
+        return text
+    return _ESCAPED.sub(lambda found: SPACE if found[1] == "s" else ESCAPE, text)
 
 
 def _training_failure(message: str, vocab_size: int) -> str:
