@@ -17,6 +17,7 @@ from kakehashi.errors import ConfigError
 from kakehashi.inference.batches import length_batches, source_tensors, windows
 from kakehashi.inference.bundle import Bundle, load_bundle
 from kakehashi.inference.device import choose_device
+from kakehashi.inference.symbols import changed_symbols
 from kakehashi.models.interface import AttentionMaps
 from kakehashi.symbols import BOS, EOS
 
@@ -66,6 +67,8 @@ class Translator:
         self.tokenizer = bundle.tokenizer
         self.config = bundle.config
         self.device = next(bundle.model.parameters()).device
+        symbols = bundle.tokenizer.settings.symbols
+        self._symbols = dict(zip(bundle.tokenizer.symbol_numbers(), symbols, strict=True))
 
     @classmethod
     def load(cls, path: str | Path, device: str | None = None) -> Self:
@@ -162,7 +165,7 @@ class Translator:
             found = self._search([pieces[index] for index in batch], config, n_best)
             for index, hypotheses in zip(batch, found, strict=True):
                 place = visible[index]
-                warnings = self._warnings(first + place, lengths[index], hypotheses)
+                warnings = self._warnings(first + place, pieces[index], hypotheses)
                 translations[place] = self._translation(hypotheses, warnings)
         return translations
 
@@ -193,9 +196,9 @@ class Translator:
         return Translation(*best[0], best, warnings)
 
     def _warnings(
-        self, line: int, length: int, hypotheses: Sequence[Hypothesis]
+        self, line: int, pieces: Sequence[int], hypotheses: Sequence[Hypothesis]
     ) -> tuple[str, ...]:
-        warnings = []
+        warnings, length = [], len(pieces) + 1
         if length > self.config.max_length:
             warnings.append(
                 f"line {line} has {length:,} pieces, the model was trained on at most "
@@ -207,6 +210,8 @@ class Translator:
                 f"line {line}: the translation did not come to an end and was cut after "
                 f"{len(hypotheses[0].ids):,} pieces"
             )
+        if changed := changed_symbols(pieces, hypotheses[0].ids, self._symbols):
+            warnings.append(f"line {line}: the translation {changed}")
         return tuple(warnings)
 
     def score_tokens(self, line: str, target: str) -> tuple[tuple[str, ...], tuple[float, ...]]:
