@@ -1,11 +1,14 @@
 """Token lengths and flat corpora drawn at random."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from itertools import pairwise
 
 import numpy as np
 import pytest
 
 from kakehashi.data.batching import FlatCorpus
+from kakehashi.data.subwords import Resegmenter, Segmentation, Speller, sentence_keys
+from kakehashi.data.tokenizer import Tokenizer
 
 
 def flat(source: Sequence[Sequence[int]], target: Sequence[Sequence[int]]) -> FlatCorpus:
@@ -15,6 +18,27 @@ def flat(source: Sequence[Sequence[int]], target: Sequence[Sequence[int]]) -> Fl
         arrays.append(np.array([i for row in side for i in row], np.int32))
         arrays.append(np.cumsum([0, *map(len, side)], dtype=np.int64))
     return FlatCorpus(*arrays)
+
+
+@pytest.fixture(scope="session")
+def redrawn() -> Callable[..., list[list[int]]]:
+    """New pieces of each text, of the segmentation that a function makes of the speller."""
+
+    def draw(
+        tokenizer: Tokenizer,
+        made: Callable[[Speller], Segmentation],
+        texts: list[str],
+        rows: Sequence[int] | None = None,
+    ) -> list[list[int]]:
+        speller = Speller(tokenizer)
+        corpus = flat(tokenizer.encode_batch(texts), [[]] * len(texts))
+        keys = sentence_keys(np.arange(len(texts)) if rows is None else np.array(rows), 5)
+        ids, offsets = Resegmenter(speller, made(speller))(
+            corpus.source_ids.astype(np.int64), corpus.source_offsets, keys
+        )
+        return [ids[start:end].tolist() for start, end in pairwise(offsets)]
+
+    return draw
 
 
 @pytest.fixture

@@ -1,6 +1,6 @@
 import pytest
 
-from kakehashi.data.config import DataConfig, SplitConfig, TokenizerConfig
+from kakehashi.data.config import DataConfig, SamplingConfig, SplitConfig, TokenizerConfig
 from kakehashi.errors import ConfigError
 
 
@@ -25,11 +25,41 @@ def test_settings_that_cannot_be(settings: dict, words: str) -> None:
         ({"kind": "words"}, "unigram, bpe"),
         ({"normalization": "nfd"}, "identity, nfkc"),
         ({"character_coverage": 0.5}, "between 0.9 and 1.0"),
+        ({"symbols": ["<b>", ""]}, "'' cannot be a symbol"),
+        ({"symbols": ["New York"]}, "'New York' cannot be a symbol"),
+        ({"symbols": ["a\u2581"]}, "cannot be a symbol"),
+        ({"symbols": ["a\u200b"]}, "cannot be a symbol"),
+        ({"symbols": ["\ufdd0"]}, "cannot be a symbol"),
+        ({"symbols": ["</s>"]}, "'</s>' is a piece of every tokenizer"),
+        ({"symbols": ["<0x4F>"]}, "'<0x4F>' is a piece of every tokenizer"),
+        ({"symbols": ["%s", "{x}", "%s"]}, "'%s' is there twice"),
+        ({"kind": "bpe", "sampling": SamplingConfig(alpha=0.2)}, "tokenizer.kind=unigram"),
+        ({"sampling": SamplingConfig(dropout=0.1)}, "tokenizer.kind=bpe, and this is unigram"),
     ],
 )
 def test_tokenizers_that_cannot_be(settings: dict, words: str) -> None:
     with pytest.raises(ConfigError, match=words):
         TokenizerConfig(**settings)
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"dropout": 1.0}, "dropout is 1.0; it is a probability below 1"),
+        ({"dropout": -0.1}, "dropout is -0.1"),
+        ({"alpha": -0.5}, "alpha is -0.5"),
+        ({"alpha": 0.5, "dropout": 0.1}, "set one of them"),
+    ],
+)
+def test_sampling_that_cannot_be(settings: dict, words: str) -> None:
+    with pytest.raises(ConfigError, match=words):
+        SamplingConfig(**settings)
+
+
+def test_what_samples_what() -> None:
+    assert SamplingConfig().kind is None
+    assert SamplingConfig(alpha=0.0).kind == "unigram"
+    assert SamplingConfig(dropout=0.1).kind == "bpe"
 
 
 def test_a_split_comes_from_one_place() -> None:

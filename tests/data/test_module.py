@@ -4,10 +4,12 @@ import torch
 from lightning import LightningModule, Trainer
 from lightning.pytorch.callbacks import ModelCheckpoint
 
+from kakehashi.data.config import SamplingConfig
 from kakehashi.data.corpora.base import Corpus, Pairs
 from kakehashi.data.module import TranslationData
 from kakehashi.data.tokenizer import Tokenizer
 from kakehashi.errors import DataError
+from kakehashi.symbols import EOS, PAD
 
 
 @pytest.fixture(scope="module")
@@ -72,6 +74,47 @@ def test_long_training_pairs_are_left_out_and_listed(corpus, tokenizer, tmp_path
     (total,) = facts["ledger"]
     assert (total["reason"], total["pairs"]) == ("more than 11 pieces", len(left_out))
     assert total["action"] == "left out"
+
+
+def test_only_training_batches_are_sampled(corpus, tokenizer, tmp_path) -> None:
+    plain = TranslationData(corpus, tokenizer, root=tmp_path, batch_tokens=157)
+    data = TranslationData(
+        corpus, tokenizer, root=tmp_path, batch_tokens=157, sampling=SamplingConfig(alpha=0.2)
+    )
+    for a, b in zip(plain.val_dataloader(), data.val_dataloader(), strict=True):
+        assert torch.equal(a.source, b.source)
+        assert torch.equal(a.target, b.target)
+    loader, epochs = data.train_dataloader(), []
+    for _ in range(2):
+        seen = {}
+        for batch in loader:
+            for row, k in enumerate(batch.index.tolist()):
+                ids = [i for i in batch.source[row].tolist() if i not in (PAD, EOS)]
+                assert tokenizer.decode(ids) == corpus.train.source[k]
+                seen[k] = ids
+        assert set(seen) == set(range(101))
+        epochs.append(seen)
+    assert epochs[0] != epochs[1]
+    assert data.train_tokens.source_ids.tolist() == plain.train_tokens.source_ids.tolist()
+    assert data.facts()["growth_by_sampling"][0] > 1 and not plain.facts()["growth_by_sampling"]
+
+
+def test_spoken_pieces_are_all_that_training_can_ask_for(corpus, tmp_path) -> None:
+    lines = [*corpus.train.source, *corpus.train.target]
+    tokenizer = Tokenizer.train(lines, vocab_size=401, symbols=["{nobody}"])
+    (symbol,) = tokenizer.symbol_numbers()
+    plain = TranslationData(corpus, tokenizer, root=tmp_path).spoken_pieces()
+    targets = {i for row in tokenizer.encode_batch(corpus.train.target) for i in row}
+    assert plain.tolist() == sorted(targets | {EOS, symbol})
+    data = TranslationData(corpus, tokenizer, root=tmp_path, sampling=SamplingConfig(alpha=0.0))
+    spoken = set(data.spoken_pieces().tolist())
+    assert set(plain.tolist()) < spoken
+    loader, said = data.train_dataloader(), set()
+    for _ in range(5):
+        said |= {i for batch in loader for i in batch.target_output.flatten().tolist()}
+    assert said - {PAD} <= spoken
+    # not everything: what only the source language writes stays silent
+    assert len(spoken) < tokenizer.vocab_size - 200
 
 
 def test_nothing_short_enough_is_an_error(corpus, tokenizer, tmp_path) -> None:

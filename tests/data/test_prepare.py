@@ -3,9 +3,9 @@ from dataclasses import replace
 import pytest
 
 from kakehashi.data import prepare
-from kakehashi.data.config import TokenizerConfig
+from kakehashi.data.config import SamplingConfig, TokenizerConfig
 from kakehashi.data.corpora.base import Corpus, Pairs
-from kakehashi.data.prepare import prepare_tokenizer
+from kakehashi.data.prepare import prepare_tokenizer, show_normalisation, show_symbols
 from kakehashi.data.tokenizer import Tokenizer
 from kakehashi.errors import TokenizerError
 
@@ -46,6 +46,43 @@ def test_other_settings_or_text_train_another(corpus: Corpus, tmp_path) -> None:
         prepare_tokenizer(config, corpus, tmp_path)
     prepare_tokenizer(CONFIG, replace(corpus, train=corpus.train.swapped()), tmp_path)
     assert len(list((tmp_path / "cache").iterdir())) == 4
+
+
+def test_sampling_uses_the_same_tokenizer_and_symbols_another(corpus: Corpus, tmp_path) -> None:
+    plain = prepare_tokenizer(CONFIG, corpus, tmp_path)
+    sampling = replace(CONFIG, sampling=SamplingConfig(alpha=0.1))
+    assert prepare_tokenizer(sampling, corpus, tmp_path).fingerprint == plain.fingerprint
+    symbols = prepare_tokenizer(replace(CONFIG, symbols=["{name}", "%s"]), corpus, tmp_path)
+    assert symbols.settings.symbols == ("{name}", "%s")
+    assert len(list((tmp_path / "cache").iterdir())) == 2
+
+
+def test_what_nfkc_changes_is_told(corpus: Corpus, tmp_path, capsys) -> None:
+    train = Pairs(["１２ Äpfel", *corpus.train.source], ["ﬁne", *corpus.train.target])
+    folded = replace(corpus, train=train)
+    tokenizer = prepare_tokenizer(replace(CONFIG, normalization="nfkc"), folded, tmp_path)
+    capsys.readouterr()
+    effect = show_normalisation(tokenizer, folded)
+    told = capsys.readouterr().err
+    assert effect.sentences == 2 * len(train)
+    assert f"normalisation: nfkc (changes {effect.changed} of {2 * len(train)} training" in told
+    assert '"１２ Äpfel"' in told
+    assert "U+FB01 LATIN SMALL LIGATURE FI -> 'fi'" in told
+    assert show_normalisation(prepare_tokenizer(CONFIG, corpus, tmp_path), corpus).changed == 0
+    assert "normalisation" not in capsys.readouterr().err
+
+
+def test_symbols_that_no_pair_has_on_both_sides_are_told(corpus: Corpus, tmp_path, capsys) -> None:
+    config = replace(CONFIG, symbols=["{name}", "%s", "<b>"])
+    train = Pairs(
+        ["Hallo {name} <b>", "%s", *corpus.train.source], ["Hi {name}", "<b>", *corpus.train.target]
+    )
+    marked = replace(corpus, train=train)
+    show_symbols(prepare_tokenizer(config, marked, tmp_path), marked)
+    told = capsys.readouterr().err
+    assert "no training pair has %s on both sides" in told
+    assert "no training pair has <b> on both sides" in told
+    assert "{name}" not in told
 
 
 def test_nothing_is_written_when_training_fails(corpus: Corpus, tmp_path) -> None:

@@ -10,7 +10,6 @@ from kakehashi.training.lexicon import (
     align_embeddings,
     aligned_vectors,
     learn_lexicon,
-    spoken_pieces,
 )
 
 

@@ -73,6 +73,7 @@ def card_facts(run: "Run", fitted: Fitted, test: TestResult, max_length: int) ->
         decoding=run.config.decoding,
         scores=test.scores,
         training={
+            **_text_handling(run),
             "command": f"`{reproduce(run.words, run.config.trainer, fitted.total_updates)}`",
             "updates": f"{fitted.updates:,} ({fitted.epochs:.1f} epochs)",
             "time": f"{clock(fitted.seconds)} with validations",
@@ -83,6 +84,16 @@ def card_facts(run: "Run", fitted: Fitted, test: TestResult, max_length: int) ->
         pairs_read=corpus.read["train"],
         ledger=[(t.split, t.reason, t.action, t.pairs) for t in corpus.ledger.totals()],
     )
+
+
+def _text_handling(run: "Run") -> dict[str, str]:
+    """Rows of the model card: what the tokenizer does to a text."""
+    config, rows = run.config.tokenizer, {"normalisation": str(run.normalisation)}
+    if config.symbols:
+        rows["symbols"] = " ".join(f"`{symbol}`" for symbol in config.symbols)
+    if config.sampling.kind is not None:
+        rows["subword sampling"] = f"`{config.sampling.setting}`, in training only"
+    return rows
 
 
 def n_parameters(run: "Run") -> int:
@@ -127,6 +138,8 @@ def _facts(run: "Run", fitted: Fitted, test: TestResult) -> dict[str, Any]:
             **run.data.facts(),
         },
         "vocab_size": run.tokenizer.vocab_size,
+        "normalisation": asdict(run.normalisation),
+        "tokenizer": asdict(run.config.tokenizer),
         "model": model_settings(run.config.model),
         "parameters": n_parameters(run),
         "training": fitted.as_dict(),

@@ -15,11 +15,11 @@ import torch
 from kakehashi.commands.config import TrainConfig
 from kakehashi.commands.report import Sample, TestResult, card_facts, write_summary
 from kakehashi.commands.runs import point_latest
-from kakehashi.data.batching import FlatCorpus
 from kakehashi.data.corpora import Corpus, load_corpus
 from kakehashi.data.module import TranslationData
+from kakehashi.data.normalisation import NormalisationEffect
 from kakehashi.data.notes import note
-from kakehashi.data.prepare import prepare_tokenizer
+from kakehashi.data.prepare import prepare_tokenizer, show_normalisation, show_symbols
 from kakehashi.data.reading import write_lines
 from kakehashi.data.tokenizer import Tokenizer
 from kakehashi.decoding.config import DecodingConfig
@@ -33,7 +33,7 @@ from kakehashi.models.interface import TranslationModel
 from kakehashi.training.allocator import keep_freed_memory
 from kakehashi.training.fit import FitSettings, Fitted, fit
 from kakehashi.training.guidance import Guide
-from kakehashi.training.lexicon import align_embeddings, learn_lexicon, spoken_pieces
+from kakehashi.training.lexicon import align_embeddings, learn_lexicon
 from kakehashi.training.validation import Validator
 
 SAMPLES = 10
@@ -54,6 +54,7 @@ class Run:
     """What followed `kakehashi train`."""
     corpus: Corpus
     tokenizer: Tokenizer
+    normalisation: NormalisationEffect
     data: TranslationData
     model: TranslationModel[Any]
     guide: Guide | None
@@ -101,6 +102,8 @@ def prepare(config: TrainConfig, folder: Path, words: list[str]) -> Run:
             "the corpus has no validation pairs: set data.valid, or data.valid_size above 0"
         )
     tokenizer = prepare_tokenizer(config.tokenizer, corpus, data_config.root)
+    normalisation = show_normalisation(tokenizer, corpus)
+    show_symbols(tokenizer, corpus)
     data = TranslationData(
         corpus,
         tokenizer,
@@ -110,25 +113,28 @@ def prepare(config: TrainConfig, folder: Path, words: list[str]) -> Run:
         validation_batch_tokens=data_config.validation_batch_tokens,
         seed=config.seed,
         workers=data_config.workers,
+        sampling=config.tokenizer.sampling,
     )
     # only now: whether the corpus was cached must not change the first weights
     lightning.seed_everything(config.seed, workers=True, verbose=False)
     model = build_model(config.model, tokenizer.vocab_size)
-    guide = _teach(model, data.train_tokens, config)
+    guide = _teach(model, data, config)
     corpus.ledger.write(folder / "ledger.jsonl")
-    run = Run(config, folder, words, corpus, tokenizer, data, model, guide)
+    run = Run(config, folder, words, corpus, tokenizer, normalisation, data, model, guide)
     run.seconds["corpus and tokenizer"] = time.monotonic() - start
     return run
 
 
-def _teach(model: TranslationModel[Any], tokens: FlatCorpus, config: TrainConfig) -> Guide | None:
+def _teach(
+    model: TranslationModel[Any], data: TranslationData, config: TrainConfig
+) -> Guide | None:
     """What the training text says of a model before its first update (see ``StartConfig``)."""
     start, vocab_size = config.start, model.vocab_size
     if start.spoken_only:
-        model.output.restrict(spoken_pieces(tokens))
+        model.output.restrict(torch.from_numpy(data.spoken_pieces()))
     if start.embeddings == "random" and start.guidance == 0:
         return None
-    lexicon = learn_lexicon(tokens, vocab_size)
+    lexicon = learn_lexicon(data.train_tokens, vocab_size)
     if start.embeddings == "aligned":
         align_embeddings(model, lexicon, vocab_size, config.seed)
     if start.guidance == 0:

@@ -158,6 +158,14 @@ def random_order(n: int, seed: int, epoch: int, stream: int) -> npt.NDArray[np.i
     return np.argsort(words, kind="stable").astype(np.int64)
 
 
+def by_length(source_lengths: Lengths, target_lengths: Lengths) -> npt.NDArray[np.int64]:
+    """The order in which pairs of like length follow each other; ties stay as they are."""
+    # Sources rise within one target length and fall within the next, so that a batch that
+    # spans two target lengths doesn't join the longest sources with the shortest.
+    swing = np.where(target_lengths % 2 == 0, source_lengths, -source_lengths)
+    return np.lexsort((swing, target_lengths))
+
+
 class BatchSampler:
     """Which pairs each batch holds, as a pure function of (seed, epoch).
 
@@ -186,7 +194,7 @@ class BatchSampler:
         self._rows = np.arange(len(source_lengths)) if rows is None else rows
         self._batch_tokens, self._seed, self._shuffle = batch_tokens, seed, shuffle
         self._rank, self._world_size = rank, world_size
-        in_order = self._by_length(self._rows)
+        in_order = self._in_order(self._rows)
         self._bounds = cut_by_tokens(self._source[in_order], self._target[in_order], batch_tokens)
         self.epoch = 0
         self.position = 0
@@ -228,7 +236,7 @@ class BatchSampler:
         rows = self._rows
         if self._shuffle:
             rows = rows[random_order(len(rows), self._seed, self.epoch, 0)]
-        rows = self._by_length(rows)
+        rows = self._in_order(rows)
         n_batches = len(self._bounds) - 1
         order = np.arange(n_batches)
         if self._shuffle:
@@ -236,9 +244,5 @@ class BatchSampler:
         order = np.resize(order, len(self) * self._world_size)[self._rank :: self._world_size]
         return [rows[self._bounds[k] : self._bounds[k + 1]] for k in order]
 
-    def _by_length(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        source, target = self._source[rows], self._target[rows]
-        # Sources rise within one target length and fall within the next, so that a batch that
-        # spans two target lengths doesn't join the longest sources with the shortest.
-        swing = np.where(target % 2 == 0, source, -source)
-        return rows[np.lexsort((swing, target))]
+    def _in_order(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        return rows[by_length(self._source[rows], self._target[rows])]

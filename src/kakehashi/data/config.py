@@ -1,5 +1,6 @@
 """The settings of corpora and tokenizers: the schema of `data=...` and `tokenizer=...`."""
 
+import re
 from dataclasses import dataclass, field
 
 from kakehashi.errors import ConfigError
@@ -10,6 +11,8 @@ NORMALIZATIONS = ("identity", "nfkc")
 CLEANING_STEPS = ("entities", "controls", "spaces", "strip", "nfc")
 DUPLICATES = ("none", "pair", "source", "target")
 FILTERED_SPLITS = ("train", "valid")
+RESERVED = ("<pad>", "<unk>", "<s>", "</s>")
+_BYTE = re.compile("<0x[0-9A-F]{2}>")
 
 
 @dataclass
@@ -155,6 +158,47 @@ class DataConfig:
 
 
 @dataclass
+class SamplingConfig:
+    """Other pieces for the training text in every epoch; nothing else is ever sampled."""
+
+    dropout: float = 0.0
+    """BPE-dropout (Provilkov et al., 2020), `kind: bpe`: how likely a merge is to be passed over.
+    0: off."""
+    alpha: float | None = None
+    """Subword regularisation (Kudo, 2018), `kind: unigram`: segmentations are drawn from
+    P(x)^alpha. 1 draws from the model, 0 all alike. None: off."""
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.dropout < 1.0:
+            raise ConfigError(
+                f"tokenizer.sampling.dropout is {self.dropout}; it is a probability below 1"
+            )
+        if self.alpha is not None and self.alpha < 0:
+            raise ConfigError(
+                f"tokenizer.sampling.alpha is {self.alpha}; it must not be negative (null: off)"
+            )
+        if self.dropout and self.alpha is not None:
+            raise ConfigError(
+                "tokenizer.sampling has both dropout (for bpe) and alpha (for unigram): "
+                "set one of them"
+            )
+
+    @property
+    def kind(self) -> str | None:
+        """The kind of tokenizer that samples so; None without sampling."""
+        if self.dropout:
+            return "bpe"
+        return None if self.alpha is None else "unigram"
+
+    @property
+    def setting(self) -> str:
+        """What is set, as it is typed."""
+        if self.alpha is not None:
+            return f"tokenizer.sampling.alpha={self.alpha:g}"
+        return f"tokenizer.sampling.dropout={self.dropout:g}"
+
+
+@dataclass
 class TokenizerConfig:
     """A joint SentencePiece model for both languages, trained on the training text."""
 
@@ -166,6 +210,9 @@ class TokenizerConfig:
     character_coverage: float = 0.9995
     """The share of characters that get pieces of their own; the rest is spelled in bytes."""
     byte_fallback: bool = True
+    symbols: list[str] = field(default_factory=list)
+    """Placeholders and markup, such as {name} or <b>: each is one piece wherever it stands."""
+    sampling: SamplingConfig = field(default_factory=SamplingConfig)
 
     def __post_init__(self) -> None:
         if self.kind not in TOKENIZER_KINDS:
@@ -182,3 +229,23 @@ class TokenizerConfig:
                 f"tokenizer.character_coverage is {self.character_coverage}; "
                 "it lies between 0.9 and 1.0"
             )
+        if self.sampling.kind not in (None, self.kind):
+            raise ConfigError(
+                f"{self.sampling.setting} goes with tokenizer.kind={self.sampling.kind}, and "
+                f"this is {self.kind}"
+            )
+        _check_symbols(self.symbols)
+
+
+def _check_symbols(symbols: list[str]) -> None:
+    for symbol in symbols:
+        if not symbol or any(c.isspace() or not c.isprintable() or c == "\u2581" for c in symbol):
+            raise ConfigError(
+                f"tokenizer.symbols: {symbol!r} cannot be a symbol; one has at least one "
+                "character, and no spaces, control characters or U+2581"
+            )
+        if symbol in RESERVED or _BYTE.fullmatch(symbol):
+            raise ConfigError(f"tokenizer.symbols: {symbol!r} is a piece of every tokenizer")
+    if len(set(symbols)) < len(symbols):
+        twice = next(symbol for symbol in symbols if symbols.count(symbol) > 1)
+        raise ConfigError(f"tokenizer.symbols: {twice!r} is there twice")

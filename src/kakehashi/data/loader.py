@@ -1,7 +1,8 @@
 """An iterable over batches that knows where it stands and goes on exactly there."""
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -9,6 +10,9 @@ import torch
 from torch.utils.data import DataLoader, Dataset
 
 from kakehashi.data.batching import Batch, BatchSampler, FlatCorpus
+from kakehashi.data.pools import PoolSampler, Share
+
+_Made = TypeVar("_Made")
 
 
 class BatchLoader:
@@ -30,7 +34,7 @@ class BatchLoader:
     ) -> None:
         self.sampler = sampler
         """Lightning calls `set_epoch` on this attribute."""
-        self._rows = _Rows(corpus)
+        self._corpus = corpus
         self._workers, self._pin_memory = workers, pin_memory
         self._resumed = False
 
@@ -55,20 +59,25 @@ class BatchLoader:
         if not self._resumed:
             sampler.position = 0
         self._resumed = False
-        for batch in self._assembled(sampler.batches()[sampler.position :]):
+        for batch in self._batches():
             sampler.position += 1
-            yield batch
+            # Workers' batches come pinned.
+            yield batch.pin_memory() if self._pin_memory and not self._workers else batch
         sampler.set_epoch(sampler.epoch + 1)
 
-    def _assembled(self, batches: list[npt.NDArray[np.int64]]) -> Iterator[Batch]:
+    def _batches(self) -> Iterator[Batch]:
+        """What is left of the epoch."""
+        sampler = self.sampler
+        return self._assembled(_Rows(self._corpus), sampler.batches()[sampler.position :])
+
+    def _assembled(self, made: Dataset[_Made], items: Sequence[Any]) -> Iterator[_Made]:
+        """`made[item]` of each item in order, made by the workers."""
         if self._workers == 0:
-            for rows in batches:
-                batch = self._rows[rows]
-                yield batch.pin_memory() if self._pin_memory else batch
+            yield from (made[item] for item in items)
             return
         yield from DataLoader(
-            self._rows,
-            sampler=batches,
+            made,
+            sampler=items,
             batch_size=None,
             num_workers=self._workers,
             pin_memory=self._pin_memory,
@@ -78,12 +87,36 @@ class BatchLoader:
         )
 
 
+class PoolLoader(BatchLoader):
+    """Batches of pairs whose pieces are drawn, in the order of a `PoolSampler`.
+
+    Workers draw and assemble a pool at a time.
+    """
+
+    sampler: PoolSampler
+
+    def __init__(self, sampler: PoolSampler, *, workers: int = 0, pin_memory: bool = False) -> None:
+        super().__init__(sampler.corpus.tokens, sampler, workers=workers, pin_memory=pin_memory)
+
+    def _batches(self) -> Iterator[Batch]:
+        shares = self._assembled(_Pools(self.sampler), self.sampler.shares())
+        return chain.from_iterable(shares)
+
+
 class _Rows(Dataset[Batch]):
     def __init__(self, corpus: FlatCorpus) -> None:
         self._corpus = corpus
 
     def __getitem__(self, rows: npt.NDArray[np.int64]) -> Batch:
         return self._corpus.batch(rows)
+
+
+class _Pools(Dataset[list[Batch]]):
+    def __init__(self, sampler: PoolSampler) -> None:
+        self._sampler, self._epoch = sampler, sampler.epoch
+
+    def __getitem__(self, share: Share) -> list[Batch]:
+        return self._sampler.assemble(share, self._epoch)
 
 
 def _unchanged(batch: Any) -> Any:

@@ -5,17 +5,23 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from lightning import LightningDataModule
 
 from kakehashi.data.batching import BatchSampler, FlatCorpus
+from kakehashi.data.config import SamplingConfig
 from kakehashi.data.corpora.base import Corpus
 from kakehashi.data.integrity import sides
-from kakehashi.data.loader import BatchLoader
+from kakehashi.data.loader import BatchLoader, PoolLoader
 from kakehashi.data.notes import note
 from kakehashi.data.pairs import Pairs
+from kakehashi.data.pools import PoolSampler
+from kakehashi.data.sampled import SampledCorpus
+from kakehashi.data.sampling import sampled
 from kakehashi.data.tokenised import cached
 from kakehashi.data.tokenizer import Tokenizer
 from kakehashi.errors import DataError
+from kakehashi.symbols import EOS
 
 
 class TranslationData(LightningDataModule):
@@ -37,8 +43,12 @@ class TranslationData(LightningDataModule):
         validation_batch_tokens: int = 8192,
         seed: int = 0,
         workers: int = 0,
+        sampling: SamplingConfig | None = None,
     ) -> None:
         """Tokenise, or find the tokenised text in `root`/cache.
+
+        With `sampling` the training batches hold other pieces in every epoch; `train_tokens` and
+        validation keep the plain ones.
 
         Training pairs with more than `max_length` pieces on a side go into the corpus's ledger
         and take no part; the batches' `index` counts all of train. Raises DataError when none is
@@ -51,6 +61,9 @@ class TranslationData(LightningDataModule):
         self.train_tokens = cached(corpus.train, tokenizer, root)
         self.valid_tokens = cached(corpus.valid, tokenizer, root)
         self._rows = _short_enough(self.train_tokens, corpus, max_length)
+        self._drawn: SampledCorpus | None = None
+        if sampling is not None and sampling.kind is not None:
+            self._drawn = sampled(self.train_tokens, tokenizer, sampling, seed=seed)
 
     @property
     def valid_pairs(self) -> Pairs:
@@ -70,16 +83,21 @@ class TranslationData(LightningDataModule):
     def train_dataloader(self) -> BatchLoader:
         """This process's share of the training batches."""
         trainer = self.trainer
-        sampler = BatchSampler(
-            self.train_tokens.source_lengths,
-            self.train_tokens.target_lengths,
-            batch_tokens=self.batch_tokens,
-            seed=self._seed,
-            rows=self._rows,
-            rank=0 if trainer is None else trainer.global_rank,
-            world_size=1 if trainer is None else trainer.world_size,
+        rank = 0 if trainer is None else trainer.global_rank
+        world_size = 1 if trainer is None else trainer.world_size
+        shared: dict[str, Any] = {
+            "batch_tokens": self.batch_tokens,
+            "seed": self._seed,
+            "rows": self._rows,
+            "rank": rank,
+            "world_size": world_size,
+        }
+        if self._drawn is not None:
+            return PoolLoader(PoolSampler(self._drawn, **shared), workers=self._workers)
+        lengths = self.train_tokens.source_lengths, self.train_tokens.target_lengths
+        return BatchLoader(
+            self.train_tokens, BatchSampler(*lengths, **shared), workers=self._workers
         )
-        return BatchLoader(self.train_tokens, sampler, workers=self._workers)
 
     def val_dataloader(self) -> BatchLoader:
         """All of valid, by length."""
@@ -90,6 +108,13 @@ class TranslationData(LightningDataModule):
             shuffle=False,
         )
         return BatchLoader(self.valid_tokens, sampler)
+
+    def spoken_pieces(self) -> npt.NDArray[np.int64]:
+        """The pieces that training targets hold, in whatever epoch, EOS, and the symbols."""
+        symbols = self.tokenizer.symbol_numbers()
+        if self._drawn is not None:
+            return np.union1d(self._drawn.target_pieces(self._rows), symbols)
+        return np.union1d(self.train_tokens.target_ids, [EOS, *symbols]).astype(np.int64)
 
     def facts(self) -> dict[str, Any]:
         """Counts for a run's summary: pairs, pieces without specials, and the ledger's totals."""
@@ -102,6 +127,7 @@ class TranslationData(LightningDataModule):
             "target_pieces": int(train.target_lengths[self._rows].sum()),
             "pairs_read": self.corpus.read,
             "ledger": [asdict(total) for total in self.corpus.ledger.totals()],
+            "growth_by_sampling": None if self._drawn is None else self._drawn.growth(self._rows),
         }
 
 

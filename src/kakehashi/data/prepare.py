@@ -10,6 +10,7 @@ from pathlib import Path
 
 from kakehashi.data.config import TokenizerConfig
 from kakehashi.data.corpora.base import Corpus
+from kakehashi.data.normalisation import NormalisationEffect, normalisation_effect
 from kakehashi.data.notes import note
 from kakehashi.data.reading import expand
 from kakehashi.data.tokenizer import Tokenizer
@@ -26,7 +27,9 @@ def prepare_tokenizer(config: TokenizerConfig, corpus: Corpus, root: str | Path)
     version; the same ones give the same bytes. Raises TokenizerError when the text doesn't allow
     the vocabulary's size (nothing is written then), or when the kept file is damaged.
     """
-    settings = json.dumps(asdict(config), sort_keys=True)
+    model_settings = asdict(config)
+    del model_settings["sampling"]  # it happens in training, with the same model
+    settings = json.dumps(model_settings, sort_keys=True)
     content = f"{version('sentencepiece')} {settings} {corpus.train.digest()}"
     key = hashlib.sha256(content.encode()).hexdigest()[:24]
     path = expand(root) / "cache" / f"tokenizer-{key}.model"
@@ -40,9 +43,34 @@ def prepare_tokenizer(config: TokenizerConfig, corpus: Corpus, root: str | Path)
         normalization=config.normalization,
         character_coverage=config.character_coverage,
         byte_fallback=config.byte_fallback,
+        symbols=config.symbols,
     )
     tokenizer.save(path)
     return tokenizer
+
+
+def show_normalisation(tokenizer: Tokenizer, corpus: Corpus) -> NormalisationEffect:
+    """What the tokenizer's normalisation changes in the training text, told on standard error."""
+    effect = normalisation_effect(
+        tokenizer.settings.normalization,
+        chain(corpus.train.source, corpus.train.target),
+        tokenizer.normalise,
+    )
+    if effect.name != "identity":
+        note(effect.report())
+    return effect
+
+
+def show_symbols(tokenizer: Tokenizer, corpus: Corpus) -> None:
+    """Tell on standard error of user-defined symbols that no training pair has on both sides."""
+    train = corpus.train
+    for symbol in tokenizer.settings.symbols:
+        pairs = zip(train.source, train.target, strict=True)
+        if not any(symbol in source and symbol in target for source, target in pairs):
+            note(
+                f"tokenizer.symbols: no training pair has {symbol} on both sides; only from such "
+                "pairs does a model learn to keep it"
+            )
 
 
 def _sample(lines: Sequence[str]) -> Sequence[str]:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from kakehashi.data.batching import FlatCorpus
@@ -75,11 +75,6 @@ def aligned_vectors(
     )
     vectors = random + torch.sparse.mm(tie, random)
     return nn.functional.normalize(vectors).float()
-
-
-def spoken_pieces(corpus: FlatCorpus) -> Int[Tensor, " S"]:
-    """The pieces that the target side holds, and EOS; ascending."""
-    return torch.from_numpy(np.union1d(corpus.target_ids, [EOS]).astype(np.int64))
 
 
 @torch.no_grad()

@@ -1,0 +1,136 @@
+"""Batches of pairs whose lengths differ from epoch to epoch.
+
+Where pieces are drawn anew, so are the lengths, and batches made up by other lengths would be a
+quarter padding. Drawing a whole epoch to sort it would take memory, and time before its first
+batch. So an epoch is dealt into *pools*, each with some of all lengths; the pieces of a pool are
+drawn together, sorted by their lengths and cut into a number of batches that never changes.
+"""
+
+import math
+from itertools import groupby
+from typing import NamedTuple
+
+import numpy as np
+
+from kakehashi.data.batching import (
+    Batch,
+    BatchSampler,
+    Lengths,
+    by_length,
+    cut_by_tokens,
+    random_order,
+)
+from kakehashi.data.sampled import SampledCorpus
+from kakehashi.data.trie import Ints
+
+POOL = 256
+"""Batches in a pool, about."""
+SLACK = 1.01
+"""Batches for each one that the first epoch's first pool needs (and one more): pools are alike."""
+
+
+class Share(NamedTuple):
+    """The part of a pool that a process takes."""
+
+    pool: int
+    batches: list[int]
+    """Their numbers in the pool, in order."""
+
+
+class PoolSampler(BatchSampler):
+    """Which pairs each batch holds, as a pure function of (seed, epoch), for drawn pieces.
+
+    The pairs are shuffled, sorted by their plain lengths and dealt out, one to each pool in turn.
+    A pool's pairs are sorted by their drawn lengths, cut into `per_pool` runs that keep the token
+    budget, and these are shuffled. (Should a pool ever need more batches than that, they outgrow
+    the budget by as little as will do.) Processes share the batches as in `BatchSampler`.
+    """
+
+    def __init__(
+        self,
+        corpus: SampledCorpus,
+        *,
+        batch_tokens: int,
+        rows: Ints,
+        seed: int = 0,
+        rank: int = 0,
+        world_size: int = 1,
+    ) -> None:
+        """`rows`: the pairs to take part."""
+        super().__init__(
+            corpus.tokens.source_lengths,
+            corpus.tokens.target_lengths,
+            batch_tokens=batch_tokens,
+            seed=seed,
+            rows=rows,
+            rank=rank,
+            world_size=world_size,
+        )
+        self.corpus = corpus
+        self.n_pools = max(1, round(super().__len__() * world_size / POOL))
+        first = self.pool(0, 0)
+        drawn = corpus.draw(first, 0)
+        lengths = drawn.source_lengths, drawn.target_lengths
+        order = by_length(*lengths)
+        needed = len(cut_by_tokens(lengths[0][order], lengths[1][order], batch_tokens)) - 1
+        # The smallest pool has one pair less than the first.
+        self.per_pool = max(1, min(math.ceil(SLACK * needed) + 1, len(rows) // self.n_pools))
+
+    def __len__(self) -> int:
+        """Batches an epoch, for this process."""
+        return math.ceil(self.n_pools * self.per_pool / self._world_size)
+
+    def pool(self, number: int, epoch: int) -> Ints:
+        """The pairs of a pool."""
+        rows = self._rows[random_order(len(self._rows), self._seed, epoch, 0)]
+        order = by_length(self._source[rows], self._target[rows])
+        return rows[order][number :: self.n_pools]
+
+    def shares(self) -> list[Share]:
+        """What is left of this process's batches of the epoch, pool by pool."""
+        total = self.n_pools * self.per_pool
+        mine = np.resize(np.arange(total), len(self) * self._world_size)
+        left = mine[self._rank :: self._world_size][self.position :].tolist()
+        pools = groupby(left, key=lambda k: k // self.per_pool)
+        return [Share(pool, [k % self.per_pool for k in batches]) for pool, batches in pools]
+
+    def assemble(self, share: Share, epoch: int) -> list[Batch]:
+        """Draw a pool, and make the batches of a share of it."""
+        rows = self.pool(share.pool, epoch)
+        drawn = self.corpus.draw(rows, epoch)
+        source, target = drawn.source_lengths, drawn.target_lengths
+        order = by_length(source, target)
+        bounds = cut_into(source[order], target[order], self._batch_tokens, self.per_pool)
+        shuffled = random_order(self.per_pool, self._seed, epoch, 1 + share.pool)
+        batches = []
+        for k in shuffled[share.batches].tolist():
+            local = order[bounds[k] : bounds[k + 1]]
+            batch = drawn.batch(local)
+            batch.index.copy_(batch.index.new_tensor(rows[local]))
+            batches.append(batch)
+        return batches
+
+
+def cut_into(source: Lengths, target: Lengths, batch_tokens: int, n: int) -> Ints:
+    """Cut pairs, in the order given, into exactly `n` runs, of at most `batch_tokens` if possible.
+
+    Sizes as in `cut_by_tokens`; the largest is about as small as `n` runs allow. Returns the
+    bounds [n + 1]. There are at least `n` pairs.
+    """
+    largest = len(source) * int(source.max(initial=0) + target.max(initial=0) + 2)
+    low, high = 0, batch_tokens
+    while len(bounds := cut_by_tokens(source, target, high)) - 1 > n and high < largest:
+        low, high = high, 2 * high
+    best = bounds
+    while high - low > max(1, batch_tokens // 256):
+        middle = (low + high) // 2
+        bounds = cut_by_tokens(source, target, middle)
+        if len(bounds) - 1 <= n:
+            high, best = middle, bounds
+        else:
+            low = middle
+    cuts: list[int] = best.tolist()
+    while len(cuts) <= n:
+        k = int(np.argmax(np.diff(cuts)))
+        cuts.insert(k + 1, (cuts[k] + cuts[k + 1]) // 2)
+    return np.asarray(cuts, dtype=np.int64)
