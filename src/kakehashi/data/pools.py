@@ -68,6 +68,8 @@ class PoolSampler(BatchSampler):
         )
         self.corpus = corpus
         self.n_pools = max(1, round(super().__len__() * world_size / POOL))
+        self._dealt: tuple[int, Ints] | None = None
+        """The latest epoch's pairs in the order in which they are dealt out."""
         first = self.pool(0, 0)
         drawn = corpus.draw(first, 0)
         lengths = drawn.source_lengths, drawn.target_lengths
@@ -82,9 +84,10 @@ class PoolSampler(BatchSampler):
 
     def pool(self, number: int, epoch: int) -> Ints:
         """The pairs of a pool."""
-        rows = self._rows[random_order(len(self._rows), self._seed, epoch, 0)]
-        order = by_length(self._source[rows], self._target[rows])
-        return rows[order][number :: self.n_pools]
+        if self._dealt is None or self._dealt[0] != epoch:
+            rows = self._rows[random_order(len(self._rows), self._seed, epoch, 0)]
+            self._dealt = epoch, rows[by_length(self._source[rows], self._target[rows])]
+        return self._dealt[1][number :: self.n_pools]
 
     def shares(self) -> list[Share]:
         """What is left of this process's batches of the epoch, pool by pool."""
