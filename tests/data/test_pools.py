@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from kakehashi.data import pools as pools_module
-from kakehashi.data.batching import Batch, cut_by_tokens
+from kakehashi.data.batching import Batch, BatchSampler, cut_by_tokens
 from kakehashi.data.config import SamplingConfig
 from kakehashi.data.loader import PoolLoader
 from kakehashi.data.pairs import Pairs
@@ -74,7 +74,9 @@ def test_batches_hold_the_epochs_pieces(corpus: SampledCorpus) -> None:
 
 def test_padding_is_less_than_by_plain_lengths(corpus: SampledCorpus) -> None:
     sampler = sampler_of(corpus)
-    plain_order = [corpus.draw(rows, 0) for rows in super(PoolSampler, sampler).batches()]
+    lengths = corpus.tokens.source_lengths, corpus.tokens.target_lengths
+    by_plain_lengths = BatchSampler(*lengths, batch_tokens=BUDGET, seed=1).batches()
+    plain_order = [corpus.draw(rows, 0) for rows in by_plain_lengths]
     waste = []
     for batches in (
         [flat.batch(np.arange(len(flat))) for flat in plain_order],

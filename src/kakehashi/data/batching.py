@@ -5,7 +5,6 @@ B rows, M source pieces with EOS, N target pieces with EOS.
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +12,7 @@ import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
 
+from kakehashi.data.position import EpochPosition
 from kakehashi.errors import DataError
 from kakehashi.symbols import BOS, EOS, PAD
 
@@ -166,7 +166,7 @@ def by_length(source_lengths: Lengths, target_lengths: Lengths) -> npt.NDArray[n
     return np.lexsort((swing, target_lengths))
 
 
-class BatchSampler:
+class BatchSampler(EpochPosition):
     """Which pairs each batch holds, as a pure function of (seed, epoch).
 
     The pairs are shuffled, then sorted by length, ties left in shuffled order, cut by the token
@@ -190,46 +190,15 @@ class BatchSampler:
         world_size: int = 1,
     ) -> None:
         """`rows`: the pairs to take part (all if None); lengths are without specials."""
+        super().__init__(seed=seed, rank=rank, world_size=world_size)
         self._source, self._target = source_lengths, target_lengths
         self._rows = np.arange(len(source_lengths)) if rows is None else rows
-        self._batch_tokens, self._seed, self._shuffle = batch_tokens, seed, shuffle
-        self._rank, self._world_size = rank, world_size
+        self._shuffle = shuffle
         in_order = self._in_order(self._rows)
         self._bounds = cut_by_tokens(self._source[in_order], self._target[in_order], batch_tokens)
-        self.epoch = 0
-        self.position = 0
-        """Batches of this epoch that were handed out."""
 
     def __len__(self) -> int:
-        """Batches an epoch, for this process."""
         return math.ceil((len(self._bounds) - 1) / self._world_size)
-
-    def set_epoch(self, epoch: int) -> None:
-        """Take this epoch's order; a new epoch starts at its first batch."""
-        if epoch != self.epoch:
-            self.epoch, self.position = epoch, 0
-
-    def state_dict(self) -> dict[str, Any]:
-        """Where the sampler stands, and what its order depends on."""
-        return {
-            "epoch": self.epoch,
-            "position": self.position,
-            "seed": self._seed,
-            "batches": len(self),
-        }
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on after the last batch handed out; raises DataError for another order's state."""
-        if (state["seed"], state["batches"]) != (self._seed, len(self)):
-            raise DataError(
-                f"the saved position belongs to seed {state['seed']} and {state['batches']} "
-                f"batches an epoch, this run has seed {self._seed} and {len(self)}: the same "
-                "corpus, tokenizer, data.batch_tokens, seed and number of processes are needed "
-                "to go on"
-            )
-        self.epoch, self.position = int(state["epoch"]), int(state["position"])
-        if self.position >= len(self):
-            self.epoch, self.position = self.epoch + 1, 0
 
     def batches(self) -> list[npt.NDArray[np.int64]]:
         """This process's batches of the epoch, each an array of pair numbers."""

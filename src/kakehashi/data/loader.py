@@ -1,5 +1,6 @@
 """An iterable over batches that knows where it stands and goes on exactly there."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import Any, TypeVar
@@ -11,12 +12,13 @@ from torch.utils.data import DataLoader, Dataset
 
 from kakehashi.data.batching import Batch, BatchSampler, FlatCorpus
 from kakehashi.data.pools import PoolSampler, Share
+from kakehashi.data.position import EpochPosition
 
 _Made = TypeVar("_Made")
 
 
-class BatchLoader:
-    """Batches of a tokenised split, in the sampler's order.
+class Loader(ABC):
+    """Batches of training or validation, in the order of a sampler.
 
     The state counts batches handed to the caller, not those that workers made ahead, so it is
     exact with any number of workers. After `load_state_dict` the next iteration starts with the
@@ -24,17 +26,9 @@ class BatchLoader:
     iteration that reaches the end moves on to the next epoch.
     """
 
-    def __init__(
-        self,
-        corpus: FlatCorpus,
-        sampler: BatchSampler,
-        *,
-        workers: int = 0,
-        pin_memory: bool = False,
-    ) -> None:
+    def __init__(self, sampler: EpochPosition, *, workers: int, pin_memory: bool) -> None:
         self.sampler = sampler
         """Lightning calls `set_epoch` on this attribute."""
-        self._corpus = corpus
         self._workers, self._pin_memory = workers, pin_memory
         self._resumed = False
 
@@ -65,10 +59,9 @@ class BatchLoader:
             yield batch.pin_memory() if self._pin_memory and not self._workers else batch
         sampler.set_epoch(sampler.epoch + 1)
 
+    @abstractmethod
     def _batches(self) -> Iterator[Batch]:
         """What is left of the epoch."""
-        sampler = self.sampler
-        return self._assembled(_Rows(self._corpus), sampler.batches()[sampler.position :])
 
     def _assembled(self, made: Dataset[_Made], items: Sequence[Any]) -> Iterator[_Made]:
         """`made[item]` of each item in order, made by the workers."""
@@ -87,16 +80,34 @@ class BatchLoader:
         )
 
 
-class PoolLoader(BatchLoader):
-    """Batches of pairs whose pieces are drawn, in the order of a `PoolSampler`.
+class BatchLoader(Loader):
+    """Batches of a tokenised split."""
 
-    Workers draw and assemble a pool at a time.
-    """
+    sampler: BatchSampler
+
+    def __init__(
+        self,
+        corpus: FlatCorpus,
+        sampler: BatchSampler,
+        *,
+        workers: int = 0,
+        pin_memory: bool = False,
+    ) -> None:
+        super().__init__(sampler, workers=workers, pin_memory=pin_memory)
+        self._corpus = corpus
+
+    def _batches(self) -> Iterator[Batch]:
+        sampler = self.sampler
+        return self._assembled(_Rows(self._corpus), sampler.batches()[sampler.position :])
+
+
+class PoolLoader(Loader):
+    """Batches of pairs whose pieces are drawn; workers make a pool at a time."""
 
     sampler: PoolSampler
 
     def __init__(self, sampler: PoolSampler, *, workers: int = 0, pin_memory: bool = False) -> None:
-        super().__init__(sampler.corpus.tokens, sampler, workers=workers, pin_memory=pin_memory)
+        super().__init__(sampler, workers=workers, pin_memory=pin_memory)
 
     def _batches(self) -> Iterator[Batch]:
         shares = self._assembled(_Pools(self.sampler), self.sampler.shares())

@@ -12,7 +12,7 @@ from kakehashi.data.batching import BatchSampler, FlatCorpus
 from kakehashi.data.config import SamplingConfig
 from kakehashi.data.corpora.base import Corpus
 from kakehashi.data.integrity import sides
-from kakehashi.data.loader import BatchLoader, PoolLoader
+from kakehashi.data.loader import BatchLoader, Loader, PoolLoader
 from kakehashi.data.notes import note
 from kakehashi.data.pairs import Pairs
 from kakehashi.data.pools import PoolSampler
@@ -80,7 +80,7 @@ class TranslationData(LightningDataModule):
         """Pairs that take part in training."""
         return len(self._rows)
 
-    def train_dataloader(self) -> BatchLoader:
+    def train_dataloader(self) -> Loader:
         """This process's share of the training batches."""
         trainer = self.trainer
         rank = 0 if trainer is None else trainer.global_rank

@@ -14,12 +14,12 @@ import numpy as np
 
 from kakehashi.data.batching import (
     Batch,
-    BatchSampler,
     Lengths,
     by_length,
     cut_by_tokens,
     random_order,
 )
+from kakehashi.data.position import EpochPosition
 from kakehashi.data.sampled import SampledCorpus
 from kakehashi.data.trie import Ints
 
@@ -37,7 +37,7 @@ class Share(NamedTuple):
     """Their numbers in the pool, in order."""
 
 
-class PoolSampler(BatchSampler):
+class PoolSampler(EpochPosition):
     """Which pairs each batch holds, as a pure function of (seed, epoch), for drawn pieces.
 
     The pairs are shuffled, sorted by their plain lengths and dealt out, one to each pool in turn.
@@ -57,17 +57,12 @@ class PoolSampler(BatchSampler):
         world_size: int = 1,
     ) -> None:
         """`rows`: the pairs to take part."""
-        super().__init__(
-            corpus.tokens.source_lengths,
-            corpus.tokens.target_lengths,
-            batch_tokens=batch_tokens,
-            seed=seed,
-            rows=rows,
-            rank=rank,
-            world_size=world_size,
-        )
-        self.corpus = corpus
-        self.n_pools = max(1, round(super().__len__() * world_size / POOL))
+        super().__init__(seed=seed, rank=rank, world_size=world_size)
+        self.corpus, self._rows, self._batch_tokens = corpus, rows, batch_tokens
+        self._source, self._target = corpus.tokens.source_lengths, corpus.tokens.target_lengths
+        in_order = rows[by_length(self._source[rows], self._target[rows])]
+        plain = cut_by_tokens(self._source[in_order], self._target[in_order], batch_tokens)
+        self.n_pools = max(1, round((len(plain) - 1) / POOL))
         self._dealt: tuple[int, Ints] | None = None
         """The latest epoch's pairs in the order in which they are dealt out."""
         first = self.pool(0, 0)
@@ -79,7 +74,6 @@ class PoolSampler(BatchSampler):
         self.per_pool = max(1, min(math.ceil(SLACK * needed) + 1, len(rows) // self.n_pools))
 
     def __len__(self) -> int:
-        """Batches an epoch, for this process."""
         return math.ceil(self.n_pools * self.per_pool / self._world_size)
 
     def pool(self, number: int, epoch: int) -> Ints:
