@@ -91,7 +91,3 @@ def test_every_table_of_a_model_is_set_and_the_seed_decides() -> None:
     assert all(torch.equal(a, b) for a, b in zip(first, model.parameters(), strict=True))
     align_embeddings(model, lexicon, 26, seed=2)
     assert not any(torch.equal(a, b) for a, b in zip(first, model.parameters(), strict=True))
-
-
-def test_spoken_pieces_are_those_of_the_targets_and_the_end() -> None:
-    assert spoken_pieces(flat(PAIRS)).tolist() == [EOS, 11, 13, 17]
