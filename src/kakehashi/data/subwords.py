@@ -140,7 +140,8 @@ class Resegmenter:
         found: Ints = np.unique(runs.characters)
         for _, characters in runs.groups():
             found = np.union1d(found, self._speller.ending(characters))
-        return found[found != NONE]
+        pieces: Ints = found[found != NONE]
+        return pieces
 
 
 def mixed(words: Keys) -> Keys:
