@@ -113,6 +113,11 @@ def test_spoken_pieces_are_all_that_training_can_ask_for(corpus, tmp_path) -> No
     for _ in range(5):
         said |= {i for batch in loader for i in batch.target_output.flatten().tolist()}
     assert said - {PAD} <= spoken
+    without = Tokenizer.train(lines, vocab_size=401)
+    for sampling in (None, SamplingConfig(alpha=0.2)):
+        data = TranslationData(corpus, without, root=tmp_path, sampling=sampling)
+        assert data.spoken_pieces().dtype == np.int64
+        assert EOS in data.spoken_pieces()
     # not everything: what only the source language writes stays silent
     assert len(spoken) < tokenizer.vocab_size - 200
 

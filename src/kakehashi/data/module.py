@@ -111,10 +111,10 @@ class TranslationData(LightningDataModule):
 
     def spoken_pieces(self) -> npt.NDArray[np.int64]:
         """The pieces that training targets hold, in whatever epoch, EOS, and the symbols."""
-        symbols = self.tokenizer.symbol_numbers()
+        always = np.array([EOS, *self.tokenizer.symbol_numbers()])
         if self._drawn is not None:
-            return np.union1d(self._drawn.target_pieces(self._rows), symbols)
-        return np.union1d(self.train_tokens.target_ids, [EOS, *symbols]).astype(np.int64)
+            return np.union1d(self._drawn.target_pieces(self._rows), always)
+        return np.union1d(self.train_tokens.target_ids, always)
 
     def facts(self) -> dict[str, Any]:
         """Counts for a run's summary: pairs, pieces without specials, and the ledger's totals."""

@@ -12,7 +12,6 @@ import numpy.typing as npt
 from kakehashi.data.batching import FlatCorpus
 from kakehashi.data.subwords import Resegmenter, sentence_keys
 from kakehashi.data.trie import Ints
-from kakehashi.symbols import EOS
 
 AT_A_TIME = 2000
 """Sentences drawn together: enough for numpy, few enough for the caches."""
@@ -43,8 +42,8 @@ class SampledCorpus:
         )
 
     def target_pieces(self, rows: Ints) -> Ints:
-        """Every piece that the targets of `rows` can be drawn in, and EOS; ascending."""
-        found = np.array([EOS])
+        """Every piece that the targets of `rows` can be drawn in; ascending."""
+        found = np.array([], np.int64)
         for part in _parts(rows):
             found = np.union1d(found, self._resegment.possible(*_taken(*self._target, part)))
         return found
