@@ -30,8 +30,8 @@ TRAINED = 80
 
 SETTINGS = {
     "bpe, dropout 0.1": TokenizerConfig("bpe", 4000, sampling=SamplingConfig(dropout=0.1)),
-    "unigram, alpha 0.5": TokenizerConfig("unigram", 6000, sampling=SamplingConfig(alpha=0.5)),
-    "unigram, alpha 0.2": TokenizerConfig("unigram", 6000, sampling=SamplingConfig(alpha=0.2)),
+    "unigram, alpha 0.5": TokenizerConfig("unigram", 8000, sampling=SamplingConfig(alpha=0.5)),
+    "unigram, alpha 0.2": TokenizerConfig("unigram", 8000, sampling=SamplingConfig(alpha=0.2)),
 }
 
 
