@@ -13,7 +13,7 @@ from kakehashi.inference.bundle import load_bundle
 @pytest.mark.parametrize("tokenizer", ["bpe_dropout", "unigram_sampling"])
 def test_a_run_tells_what_its_tokenizer_does(tokenizer, small_corpus, tmp_path, capsys):
     for name, lines in (("de", small_corpus.source), ("en", small_corpus.target)):
-        text = "\n".join(["Hallo {name}, １２…", *lines])
+        text = "\n".join(["Hallo {name}, … gut", *lines])
         (tmp_path / f"corpus.{name}").write_text(f"{text}\n", encoding="utf-8")
     words = [
         "name=told",
