@@ -2,8 +2,9 @@
 
 python scripts/benchmark/filters.py [PAIRS]
 
-Processor time for each filter alone and for all of `configs/filters/web.yaml`, what they leave, the
-ledger's entries, and the memory of the whole process. The corpus must have been fetched.
+Processor time for each filter alone and for all of `configs/filters/web.yaml`, for language
+identification (py3langid), what they leave, the ledger's entries, and the memory of the whole
+process. The corpus must have been fetched.
 """
 
 import resource
@@ -49,7 +50,8 @@ def main() -> None:
     n = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000
     made = rows(n)
     print(f"{n:,} pairs\n{'filter':<16}  seconds    pairs/s     kept  ledger")
-    for name, settings in [*((name, {name: WEB[name]}) for name in WEB), ("all", WEB)]:
+    each = [(name, {name: value}) for name, value in WEB.items()]
+    for name, settings in [*each, ("all", WEB), ("language", {"language": True})]:
         ledger = Ledger()
         chosen = PairFilter(FilterConfig(**settings), "ja", "en", "train", ledger)
         start = time.process_time()

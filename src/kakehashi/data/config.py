@@ -66,6 +66,9 @@ class FilterConfig:
     source_scripts: list[str] | None = None
     """ISO 15924 codes, such as [Hira, Kana, Hani]; None: those that the language is written in."""
     target_scripts: list[str] | None = None
+    language: bool = False
+    """Leave out pairs of which a side is surely in another language, as py3langid identifies it
+    (the extra `check`). Short sentences are not judged."""
     duplicates: str = "none"
     """Of pairs with the same text (on both sides, or on the source or target side) all but the
     first are left out."""

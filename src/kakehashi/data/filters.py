@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from kakehashi.data.cleaning import STEPS
 from kakehashi.data.config import DataConfig, FilterConfig
 from kakehashi.data.integrity import sides
+from kakehashi.data.languages import other_language
 from kakehashi.data.ledger import Ledger, Side
 from kakehashi.data.pairs import Pairs
 from kakehashi.data.reading import is_blank
@@ -89,8 +90,10 @@ def filter_pairs(pairs: Pairs, config: DataConfig, split: str, ledger: Ledger) -
     Raises ConfigError like `PairFilter`.
     """
     filters = config.filters
+    if split not in filters.splits:
+        return pairs
     chosen = PairFilter(filters, config.source_language, config.target_language, split, ledger)
-    if split not in filters.splits or not chosen.active:
+    if not chosen.active:
         return pairs
     kept, sources, targets = [], [], []
     rows = zip(range(len(pairs)), pairs.source, pairs.target, strict=True)
@@ -129,6 +132,9 @@ def _checks(
                 _scripts("target", target_language, config.target_scripts),
             ),
         )
+    if config.language:
+        of_source, of_target = other_language(source_language), other_language(target_language)
+        yield "in another language", lambda s, t: sides(of_source(s), of_target(t))
     # last, so that what was left out for another reason is nobody's first occurrence
     if config.duplicates != "none":
         yield f"duplicate {config.duplicates}", _repeated(config.duplicates)
