@@ -45,7 +45,7 @@ def test_a_makeshift_tokenizer_is_said_on_stderr(
     kakehashi: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     note = ("characters were counted",)
-    monkeypatch.setattr("kakehashi.evaluation.metrics.bleu_tokenizer", lambda _: ("char", note))
+    monkeypatch.setattr("kakehashi.evaluation.scores.bleu_tokenizer", lambda _: ("char", note))
     write_lines(tmp_path / "both", ["猫が座る。"])
     words = ["evaluate", "--hypothesis", tmp_path / "both", "--reference", tmp_path / "both"]
     ended = kakehashi(*words, "--target-language", "ja")

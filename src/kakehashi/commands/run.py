@@ -24,7 +24,7 @@ from kakehashi.data.reading import write_lines
 from kakehashi.data.tokenizer import Tokenizer
 from kakehashi.decoding.config import DecodingConfig
 from kakehashi.errors import ConfigError
-from kakehashi.evaluation.metrics import corpus_scores
+from kakehashi.evaluation.scores import corpus_scores
 from kakehashi.inference.card import model_card
 from kakehashi.inference.save import save_bundle
 from kakehashi.inference.translator import Translator
