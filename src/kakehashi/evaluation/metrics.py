@@ -80,8 +80,8 @@ class Metric:
     def signature(self, n_bootstrap: int) -> str:
         """SacreBLEU's: what is needed to compute the same again. Known once something is scored."""
         resampled = n_bootstrap > 1
-        self._metric.n_bootstrap = n_bootstrap if resampled else None  # type: ignore[assignment]
-        self._metric.seed = str(SEED) if resampled else None  # type: ignore[assignment]
+        self._metric.n_bootstrap = n_bootstrap if resampled else None
+        self._metric.seed = str(SEED) if resampled else None
         return str(self._metric.get_signature())
 
 

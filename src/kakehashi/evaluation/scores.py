@@ -117,9 +117,7 @@ def evaluate(
         for j, (first, second) in enumerate(zip(*scores, strict=True)):
             value = first.value - second.value
             differences.append(Difference(value, p_value(samples[0, j], samples[1, j], value)))
-    return Evaluation(
-        tuple(metrics), tuple(map(tuple, tables)), tuple(scores), tuple(differences)
-    )
+    return Evaluation(tuple(metrics), tuple(map(tuple, tables)), tuple(scores), tuple(differences))
 
 
 def corpus_scores(
@@ -137,10 +135,13 @@ def corpus_scores(
     tokenizer, notes = bleu_tokenizer(target_language)
     metrics = [Metric("bleu", tokenizer), Metric("chrf")]
     found = evaluate([hypotheses], references, metrics, n_bootstrap=n_bootstrap, names=names)
-    return Scores(*found.scores[0], notes)
+    bleu, chrf = found.scores[0]
+    return Scores(bleu, chrf, notes)
 
 
-def corpus_bleu(hypotheses: Sequence[str], references: Sequence[str], target_language: str) -> float:
+def corpus_bleu(
+    hypotheses: Sequence[str], references: Sequence[str], target_language: str
+) -> float:
     """BLEU alone, without an interval: what validation asks for again and again."""
     metric = Metric("bleu", bleu_tokenizer(target_language)[0])
     return evaluate([hypotheses], references, [metric], n_bootstrap=0).scores[0][0].value
