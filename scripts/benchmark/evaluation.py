@@ -27,11 +27,14 @@ def sentences(lines: int) -> tuple[list[str], list[str], list[str]]:
         "".join(draw.choices("abcdefghijklmnop", k=draw.randint(2, 8))) for _ in range(VOCABULARY)
     ]
     references = [draw.choices(words, k=WORDS) for _ in range(lines)]
-    systems = [
-        [" ".join(w if draw.random() > 0.25 else draw.choice(words) for w in r) for r in references]
-        for _ in range(2)
-    ]
-    return [" ".join(reference) for reference in references], *systems
+
+    def system() -> list[str]:
+        return [
+            " ".join(w if draw.random() > 0.25 else draw.choice(words) for w in reference)
+            for reference in references
+        ]
+
+    return [" ".join(reference) for reference in references], system(), system()
 
 
 def told(name: str, start: float) -> None:

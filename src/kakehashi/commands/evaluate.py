@@ -100,6 +100,7 @@ def evaluate(
         raise typer.BadParameter("--output is for the translations of MODEL")
     paths = [path for path in (model, hypothesis, against) if path is not None]
     models = [p for p in paths if p == model or (p == against and p.expanduser().is_dir())]
+    models = list(dict.fromkeys(models))
     search = {"beam": beam, "length_penalty": length_penalty, "batch_size": batch_size}
     wanted = list(dict.fromkeys(metric or MetricName))
     _check_words(models, source, target_language, search, wanted, tokenize)

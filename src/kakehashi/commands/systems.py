@@ -118,7 +118,7 @@ def _seen_in_training(path: Path, test: TestSet) -> tuple[dict[str, int] | None,
             f"{path} keeps no {TRAINING_HASHES}: whether it was trained on sentences of this test "
             "set is not known"
         ]
-    counts, warnings = {}, list[str]()
+    counts, warnings = dict[str, int](), list[str]()
     sides: list[tuple[Side, Path | None, list[str]]] = [
         ("source", test.source_path, test.sources or []),
         ("target", test.reference_path, test.references),
