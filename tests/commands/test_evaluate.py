@@ -24,6 +24,11 @@ def all_scores(*texts: list[str], tokenizer: str = "13a", **options: Any) -> Any
     return evaluate(texts[:-1], texts[-1], metrics)
 
 
+def warned(ended: Any) -> list[str]:
+    """What a command warned of; a random model's cut translations are told as notes."""
+    return [line for line in ended.err.splitlines() if line.startswith("warning: ")]
+
+
 @pytest.fixture
 def words(small_corpus: Any, tmp_path: Path) -> list[object]:
     """A small test set."""
@@ -204,7 +209,7 @@ def test_sentences_of_the_training_text_are_told(
     )
     (folder / "training_hashes.safetensors").write_bytes(training.to_bytes())
     ended = kakehashi("evaluate", folder, *words, "--format", "json")
-    assert ended.err.splitlines() == [
+    assert warned(ended) == [
         f"warning: {tmp_path / 'test.de'}: 2 of 9 sentences occur in the training text of "
         f"{folder}, letters and digits compared (first lines 4, 7); its scores are better than on "
         "sentences that it has not seen",
@@ -214,11 +219,11 @@ def test_sentences_of_the_training_text_are_told(
     ]
     as_json = json.loads(ended.out)
     assert as_json["seen_in_training"] == {"source": 2, "target": 1}
-    assert [f"warning: {text}" for text in as_json["warnings"]] == ended.err.splitlines()
+    assert [f"warning: {text}" for text in as_json["warnings"]] == warned(ended)
 
     apart = TrainingSentences.of(["Etwas anderes."], ["Something else."])
     (folder / "training_hashes.safetensors").write_bytes(apart.to_bytes())
-    assert kakehashi("evaluate", folder, *words).err == ""
+    assert warned(kakehashi("evaluate", folder, *words)) == []
     (folder / "training_hashes.safetensors").write_bytes(apart.to_bytes()[:-3])
     damaged = kakehashi("evaluate", folder, *words)
     assert (damaged.status, damaged.out) == (1, b"")
