@@ -75,8 +75,8 @@ def small_japanese_corpus() -> ParallelText:
 
 @pytest.fixture(scope="session")
 def shared_folder() -> Path:
-    """The folder ``shared`` beside the repository, with public reference data; skips without it."""
-    folder = ROOT.parent / "shared"
+    """Public reference data: KAKEHASHI_SHARED, or ``shared`` beside the repository; or skips."""
+    folder = Path(os.environ.get("KAKEHASHI_SHARED", ROOT.parent / "shared"))
     if not folder.is_dir():
         pytest.skip(f"needs the reference data in {folder}, which is not there")
     return folder

@@ -13,7 +13,7 @@ import pytest
 
 from kakehashi.commands.config import TrainConfig
 from kakehashi.commands.runs import command, point_latest, reproduce
-from kakehashi.inference.bundle import load_bundle
+from kakehashi.inference.bundle import load_bundle, training_sentences
 from kakehashi.inference.translator import Translator
 from kakehashi.training.config import TrainerConfig
 
@@ -147,6 +147,18 @@ def test_the_model_translates_as_it_did_in_the_run(trained):
     assert load_bundle(run / "model").config.metadata["test"]["scores"] is not None
     card = (run / "model" / "README.md").read_text(encoding="utf-8")
     assert summary["test"]["scores"]["bleu"]["signature"].replace("|", "\\|") in card
+
+
+def test_the_model_knows_the_sentences_of_its_training_alone(trained, small_corpus):
+    folder, _ = trained
+    run = run_folder(folder)
+    summary = json.loads((run / "summary.json").read_text(encoding="utf-8"))
+    training = training_sentences(run)
+    found = training.lines_in(small_corpus.source, "source")
+    assert len(found) == 132 - 6 - 11
+    assert set(found) == set(training.lines_in(small_corpus.target, "target"))
+    tested = [sample["source"] for sample in summary["samples"]]
+    assert training.lines_in(tested, "source") == []
 
 
 def test_runs_are_compared(trained):

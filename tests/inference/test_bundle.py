@@ -15,10 +15,12 @@ import safetensors.torch
 import torch
 from torch import nn
 
+from kakehashi.data.seen import TrainingSentences
 from kakehashi.data.tokenizer import Tokenizer
 from kakehashi.decoding.config import DecodingConfig
 from kakehashi.errors import BundleError
 from kakehashi.inference import Translator, load_bundle, save_bundle
+from kakehashi.inference.bundle import training_sentences
 from kakehashi.models.build import build_model
 from kakehashi.models.config import TransformerConfig
 
@@ -105,6 +107,22 @@ def test_a_run_folder_stands_for_its_model(saved: dict[str, Path], tmp_path: Pat
     shutil.copytree(saved["rnn"], tmp_path / "2026" / "model")
     (tmp_path / "latest").symlink_to("2026")
     assert load_bundle(tmp_path / "latest").config == load_bundle(saved["rnn"]).config
+
+
+def test_the_training_sentences_go_where_the_folder_goes(
+    save: Callable[..., Path], saved: dict[str, Path], small_corpus: Any, tmp_path: Path
+) -> None:
+    training = TrainingSentences.of(small_corpus.source, small_corpus.target)
+    folder = save(tmp_path / "here", training=training)
+    assert sorted(path.name for path in folder.iterdir()) == sorted(
+        [*FILES, "training_hashes.safetensors"]
+    )
+    moved = Path(shutil.move(folder, tmp_path / "there"))
+    load_bundle(moved)
+    kept = training_sentences(moved)
+    assert kept is not None
+    assert kept.lines_in(["nie gesehen", small_corpus.source[4]], "source") == [2]
+    assert training_sentences(saved["transformer"]) is None
 
 
 def test_what_is_no_model_folder_is_named(tmp_path: Path) -> None:

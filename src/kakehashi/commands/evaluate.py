@@ -1,15 +1,47 @@
 """`kakehashi evaluate`: how good a model, or a file of translations, is on a test set."""
 
-import json
-from dataclasses import asdict
+from contextlib import nullcontext
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from kakehashi.commands.progress import progress
+from kakehashi.commands.streams import output_stream, write_text
+from kakehashi.commands.systems import System, TestSet, file_system, language_of, model_system
+from kakehashi.commands.verdict import Verdict
+
 if TYPE_CHECKING:
-    from kakehashi.evaluation.metrics import Scores
-    from kakehashi.inference.translator import Translator
+    from kakehashi.evaluation.metrics import Metric
+    from kakehashi.evaluation.scores import Evaluation
+
+
+class Format(StrEnum):
+    """How the verdict is written."""
+
+    text = "text"
+    json = "json"
+
+
+class MetricName(StrEnum):
+    """What to score by."""
+
+    bleu = "bleu"
+    chrf = "chrf"
+    ter = "ter"
+
+
+class Tokenizer(StrEnum):
+    """SacreBLEU's tokenizers that need no network."""
+
+    none = "none"
+    v13a = "13a"
+    intl = "intl"
+    zh = "zh"
+    char = "char"
+    ja_mecab = "ja-mecab"
+    ko_mecab = "ko-mecab"
 
 
 def evaluate(
@@ -18,117 +50,151 @@ def evaluate(
         Path | None, typer.Argument(metavar="MODEL", help="A model or run folder.")
     ] = None,
     source: Annotated[
-        Path | None, typer.Option(help="What MODEL is to translate, line by line.")
+        Path | None, typer.Option(help="What a model is to translate, line by line.")
     ] = None,
     hypothesis: Annotated[
         Path | None, typer.Option(help="Score these translations instead of a model's.")
     ] = None,
+    against: Annotated[
+        Path | None,
+        typer.Option(help="Compare with another model's folder or file of translations."),
+    ] = None,
     target_language: Annotated[
         str | None, typer.Option(help="Code of the language of --hypothesis: en, zh, ja, ...")
     ] = None,
+    metric: Annotated[
+        list[MetricName] | None,
+        typer.Option(help="Only this one; give it again for another. TER is slow on long lines."),
+    ] = None,
+    tokenize: Annotated[
+        Tokenizer | None,
+        typer.Option(help="How BLEU finds words, if not as usual for the target language."),
+    ] = None,
+    lowercase: Annotated[
+        bool, typer.Option("--lowercase", help="Take A for a in BLEU and chrF, as TER always does.")
+    ] = False,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Write MODEL's translations here.")
+    ] = None,
+    per_sentence: Annotated[
+        Path | None, typer.Option(help="Write JSON lines here: each sentence and its scores.")
     ] = None,
     beam: Annotated[int | None, typer.Option(min=1, help="Hypotheses kept; 1 is greedy.")] = None,
     length_penalty: Annotated[
         float | None, typer.Option(min=0, help="Larger prefers longer translations; 0 shorter.")
     ] = None,
     batch_size: Annotated[int | None, typer.Option(min=1, help="Sentences at a time.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object, for programs.")] = False,
+    form: Annotated[
+        Format, typer.Option("--format", help="text: for people. json: one object, for programs.")
+    ] = Format.text,
     device: Annotated[str, typer.Option(help="cpu, cuda, or auto: a GPU if there is one.")] = "cpu",
 ) -> None:
-    """Score translations: BLEU and chrF with signatures and 95 % intervals.
+    """Score translations: BLEU, chrF and TER with signatures and 95 % intervals.
 
     What is scored is MODEL's translation of --source, or the text in --hypothesis; against
     --reference, line by line.
     """
-    if hypothesis is not None:
-        if model is not None or source is not None or output is not None:
-            raise typer.BadParameter("--hypothesis takes no MODEL, --source or --output")
-        if target_language is None:
-            raise typer.BadParameter(
-                "--hypothesis needs --target-language: it decides how BLEU finds words"
-            )
-        result = _score_file(hypothesis, reference, target_language)
-    else:
-        if model is None or source is None:
-            raise typer.BadParameter("give MODEL and --source, or --hypothesis")
-        if target_language is not None:
-            raise typer.BadParameter("--target-language is for --hypothesis; MODEL knows its own")
-        search = {"beam": beam, "length_penalty": length_penalty, "batch_size": batch_size}
-        result = _score_model(model, source, reference, output, device, search)
-    _report(*result, as_json)
+    if (model is None) == (hypothesis is None):
+        raise typer.BadParameter("give either MODEL or --hypothesis")
+    if model is None and output is not None:
+        raise typer.BadParameter("--output is for the translations of MODEL")
+    paths = [path for path in (model, hypothesis, against) if path is not None]
+    models = [p for p in paths if p == model or (p == against and p.expanduser().is_dir())]
+    models = list(dict.fromkeys(models))
+    search = {"beam": beam, "length_penalty": length_penalty, "batch_size": batch_size}
+    wanted = list(dict.fromkeys(metric or MetricName))
+    _check_words(models, source, target_language, search, wanted, tokenize)
+    systems, test = _systems(paths, models, source, reference, search, device, tokenize)
+    language = language_of(systems, target_language)
+    metrics, notes = _metrics(wanted, tokenize, language, lowercase)
+    warnings = [*notes, *test.warnings(), *(w for system in systems for w in system.warnings)]
+    for warning in dict.fromkeys(warnings):
+        typer.echo(f"warning: {warning}", err=True)
+
+    with nullcontext() if per_sentence is None else output_stream(per_sentence) as sentences:
+        for system in systems:
+            if system.translator is not None and not system.hypotheses:
+                _translate(system, test, output if system.path == model else None, search)
+        evaluation = _score(systems, test, metrics)
+        verdict = Verdict(systems, evaluation, test, language, list(dict.fromkeys(warnings)))
+        if sentences is not None:
+            write_text(sentences, verdict.sentences())
+    typer.echo(verdict.json() if form is Format.json else verdict.text())
 
 
-def _score_file(
-    hypothesis: Path, reference: Path, language: str
-) -> tuple["Scores", dict[str, Any]]:
-    from kakehashi.data.reading import read_lines
-    from kakehashi.evaluation.metrics import corpus_scores
-
-    names = (str(hypothesis), str(reference))
-    hypotheses, references = read_lines(hypothesis), read_lines(reference)
-    scores = corpus_scores(hypotheses, references, language, names=names)
-    facts = {"hypothesis": names[0], "reference": names[1], "target_language": language}
-    return scores, facts | {"lines": len(references)}
-
-
-def _score_model(
-    model: Path,
-    source: Path,
-    reference: Path,
-    output: Path | None,
-    device: str,
+def _check_words(
+    models: list[Path],
+    source: Path | None,
+    target_language: str | None,
     search: dict[str, Any],
-) -> tuple["Scores", dict[str, Any]]:
-    from kakehashi.data.reading import read_lines
-    from kakehashi.evaluation.metrics import check_counts, corpus_scores
-    from kakehashi.inference.translator import Translator
-
-    names = (str(source), str(reference))
-    sources, references = read_lines(source), read_lines(reference)
-    check_counts(sources, references, names)
-    translator = Translator.load(model, device)
-    hypotheses = _translate(translator, sources, output, search)
-    scores = corpus_scores(hypotheses, references, translator.config.target_language, names=names)
-    default = translator.config.decoding
-    facts: dict[str, Any] = {"model": str(model), "source": names[0], "reference": names[1]}
-    facts["target_language"] = translator.config.target_language
-    facts["lines"] = len(references)
-    for setting in ("beam", "length_penalty"):
-        given = search[setting]
-        facts[setting] = getattr(default, setting) if given is None else given
-    return scores, facts
+    wanted: list[MetricName],
+    tokenize: Tokenizer | None,
+) -> None:
+    """Refuse words that do not go together."""
+    if models and source is None:
+        raise typer.BadParameter("a model needs --source, the text to translate")
+    if models and target_language is not None:
+        raise typer.BadParameter("--target-language is for --hypothesis; a model knows its own")
+    if not models and any(value is not None for value in search.values()):
+        raise typer.BadParameter("--beam, --length-penalty and --batch-size are for models")
+    if not models and target_language is None and "bleu" in wanted and tokenize is None:
+        raise typer.BadParameter(
+            "--hypothesis needs --target-language: it decides how BLEU finds words"
+        )
 
 
-def _translate(
-    translator: "Translator", sources: list[str], output: Path | None, search: dict[str, Any]
-) -> list[str]:
-    from contextlib import nullcontext
+def _systems(
+    paths: list[Path],
+    models: list[Path],
+    source: Path | None,
+    reference: Path,
+    search: dict[str, Any],
+    device: str,
+    tokenize: Tokenizer | None,
+) -> tuple[list[System], TestSet]:
+    """Everything read and checked, before a model translates anything."""
+    test = TestSet.read(source, reference)
+    tokenised = tokenize is Tokenizer.none
+    files = {p: file_system(p, test, tokenised=tokenised) for p in paths if p not in models}
+    found = files | {path: model_system(path, test, search, device) for path in models}
+    return [found[path] for path in paths], test
 
-    from kakehashi.commands.progress import progress
-    from kakehashi.commands.streams import output_stream, write_text
 
-    texts = []
+def _metrics(
+    wanted: list[MetricName], tokenize: Tokenizer | None, language: str | None, lowercase: bool
+) -> tuple[list["Metric"], tuple[str, ...]]:
+    from kakehashi.evaluation.metrics import Metric
+    from kakehashi.evaluation.tokenizers import bleu_tokenizer, check_tokenizer
+
+    tokenizer, notes = bleu_tokenizer(language or "")
+    if tokenize is not None:
+        check_tokenizer(tokenize)
+        tokenizer, notes = str(tokenize), ()
+    if "bleu" not in wanted:
+        notes = ()
+    return [Metric(name, tokenizer, lowercase=lowercase) for name in wanted], notes
+
+
+def _translate(system: System, test: TestSet, output: Path | None, search: dict[str, Any]) -> None:
+    assert system.translator is not None
+    assert test.sources is not None
     with (
         nullcontext() if output is None else output_stream(output) as stream,
-        progress("translating", "lines", len(sources)) as report,
+        progress(f"translating with {system.path}", "lines", len(test.sources)) as report,
     ):
-        for result in translator.stream(sources, **search):
+        for result in system.translator.stream(test.sources, **search):
             for warning in result.warnings:
                 report.note(warning)
-            texts.append(result.text)
+            system.hypotheses.append(result.text)
             report.advance()
         if stream is not None:
-            write_text(stream, texts)
-    return texts
+            write_text(stream, system.hypotheses)
 
 
-def _report(scores: "Scores", facts: dict[str, Any], as_json: bool) -> None:
-    for note in scores.notes:
-        typer.echo(f"note: {note}", err=True)
-    if as_json:
-        values = facts | {"bleu": asdict(scores.bleu), "chrf": asdict(scores.chrf)}
-        typer.echo(json.dumps(values | {"notes": list(scores.notes)}, ensure_ascii=False))
-    else:
-        typer.echo(f"{scores.bleu}\n{scores.chrf}")
+def _score(systems: list[System], test: TestSet, metrics: list["Metric"]) -> "Evaluation":
+    from kakehashi.evaluation.scores import evaluate as score
+
+    lines = len(test.references) * len(systems) * len(metrics)
+    with progress("scoring", "lines", lines) as report:
+        hypotheses = [system.hypotheses for system in systems]
+        return score(hypotheses, test.references, metrics, advance=report.advance)

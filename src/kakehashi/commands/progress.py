@@ -15,9 +15,9 @@ class Report:
         self._bar = bar
         self._task = bar.add_task("", total=total)
 
-    def advance(self) -> None:
-        """One more is done."""
-        self._bar.advance(self._task)
+    def advance(self, number: int = 1) -> None:
+        """So many more are done."""
+        self._bar.advance(self._task, number)
 
     def note(self, text: str) -> None:
         """Say something that stays, above the line that moves."""

@@ -16,7 +16,7 @@ import kakehashi
 from kakehashi.commands.runs import command, reproduce
 from kakehashi.data.reading import write_bytes
 from kakehashi.decoding.config import DecodingConfig
-from kakehashi.evaluation.metrics import Scores
+from kakehashi.evaluation.scores import Scores
 from kakehashi.inference.card import CardFacts
 from kakehashi.models.config import model_settings
 from kakehashi.training.fit import Fitted

@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +22,11 @@ from kakehashi.data.normalisation import NormalisationEffect
 from kakehashi.data.notes import note
 from kakehashi.data.prepare import prepare_tokenizer, show_normalisation, show_symbols
 from kakehashi.data.reading import write_lines
+from kakehashi.data.seen import TrainingSentences
 from kakehashi.data.tokenizer import Tokenizer
 from kakehashi.decoding.config import DecodingConfig
 from kakehashi.errors import ConfigError
-from kakehashi.evaluation.metrics import corpus_scores
+from kakehashi.evaluation.scores import corpus_scores
 from kakehashi.inference.card import model_card
 from kakehashi.inference.save import save_bundle
 from kakehashi.inference.translator import Translator
@@ -60,6 +62,12 @@ class Run:
     guide: Guide | None
     seconds: dict[str, float] = field(default_factory=dict)
     """Of each phase."""
+
+    @cached_property
+    def training_sentences(self) -> TrainingSentences:
+        """What the model folder keeps of the training text."""
+        train = self.corpus.train
+        return TrainingSentences.of(train.source, train.target)
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
@@ -204,6 +212,7 @@ def _save(
         decoding=run.config.decoding,
         card=card,
         metadata=metadata,
+        training=run.training_sentences,
     )
 
 

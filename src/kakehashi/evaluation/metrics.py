@@ -1,152 +1,89 @@
-"""BLEU and chrF as sacreBLEU computes them, with their signatures and 95 % intervals.
+"""BLEU, chrF and TER as sacreBLEU computes them, from sentence statistics that add up.
 
-Post (2018), A Call for Clarity in Reporting BLEU Scores; Koehn (2004), Statistical Significance
-Tests for Machine Translation Evaluation (the bootstrap); Popovic (2015), chrF.
+Papineni et al. (2002), BLEU; Popovic (2015), chrF; Snover et al. (2006), TER; Post (2018), A Call
+for Clarity in Reporting BLEU Scores. Counting, formulas and signatures are sacreBLEU's. It is
+called in blocks of lines, because it keeps every n-gram of the references it is given at once.
 """
 
-import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
+from sacrebleu.metrics.ter import TER
 
-from kakehashi.errors import EvaluationError
+Statistics = npt.NDArray[np.float64]
+"""Counts of each sentence, ``[N, K]``; the counts of a set of sentences are their sum."""
 
-N_BOOTSTRAP = 1000
-"""Resampled test sets behind an interval."""
-
-_LANGUAGES = {"zh": "zh", "zho": "zh", "cmn": "zh", "yue": "zh", "ja": "ja", "jpn": "ja"}
-_LANGUAGES |= {"ko": "ko", "kor": "ko"}
-_MECAB = {"ja": "ja-mecab", "ko": "ko-mecab"}
-
-
-@dataclass(frozen=True)
-class Score:
-    """One metric's verdict on a whole test set."""
-
-    name: str
-    value: float
-    """From 0 to 100, more is better."""
-    signature: str
-    """sacreBLEU's: everything needed to compute the same number again."""
-    low: float | None = None
-    """Bounds of the 95 % bootstrap interval; None where none was asked for."""
-    high: float | None = None
-
-    def __str__(self) -> str:
-        interval = ""
-        if self.low is not None and self.high is not None:
-            interval = f" (95 % interval {self.low:.2f} to {self.high:.2f})"
-        return f"{self.name} {self.value:.2f}{interval} {self.signature}"
+NAMES = {"bleu": "BLEU", "chrf": "chrF", "ter": "TER"}
+SEED = 12345
+"""sacreBLEU's own, so that its command line gives the same intervals and p-values."""
+_BLOCK = 200
+"""Lines counted at a time."""
 
 
-@dataclass(frozen=True)
-class Scores:
-    """The verdicts on one test set, and what the reader should know about them."""
-
-    bleu: Score
-    chrf: Score
-    notes: tuple[str, ...] = ()
-
-    def __str__(self) -> str:
-        return "\n".join([str(self.bleu), str(self.chrf), *(f"note: {n}" for n in self.notes)])
-
-
-def corpus_scores(
-    hypotheses: Sequence[str],
-    references: Sequence[str],
-    target_language: str,
-    *,
-    n_bootstrap: int = N_BOOTSTRAP,
-    names: tuple[str, str] = ("the hypotheses", "the references"),
-) -> Scores:
-    """BLEU and chrF of detokenised hypotheses against one raw reference each.
-
-    The intervals are sacreBLEU's: mean of ``n_bootstrap`` resampled test sets plus and minus half
-    the width of the middle 95 %, with the seed that stands in the signature; 0 leaves them out.
+class Metric:
+    """One metric with its settings.
 
     Args:
-        hypotheses: one translation a line.
-        references: one human translation a line, as it was published.
-        target_language: decides BLEU's tokenizer, see ``bleu_tokenizer``.
-        n_bootstrap: resampled test sets behind each interval.
-        names: what to call the two sides in an error: their files, where they have any.
-
-    Raises:
-        EvaluationError: for unequal counts (sacreBLEU itself would score the shorter part without
-            a word) and for an empty set.
-    """
-    check_counts(hypotheses, references, names)
-    tokenizer, notes = bleu_tokenizer(target_language)
-    scores = []
-    for metric in (_BLEU(tokenize=tokenizer), _CHRF()):
-        result = metric.corpus_score(list(hypotheses), [list(references)], n_bootstrap=n_bootstrap)
-        signature = str(metric.get_signature())
-        low = high = None
-        if n_bootstrap > 1:
-            mean, half = float(result._mean), float(result._ci)
-            low, high = mean - half, mean + half
-        name = "chrF" if isinstance(metric, CHRF) else "BLEU"
-        scores.append(Score(name, float(result.score), signature, low, high))
-    return Scores(scores[0], scores[1], notes)
-
-
-def check_counts(left: Sequence[str], right: Sequence[str], names: tuple[str, str]) -> None:
-    """Refuse sides that cannot belong together.
-
-    Raises:
-        EvaluationError: for unequal counts, naming both, and for none at all.
-    """
-    if len(left) != len(right):
-        raise EvaluationError(
-            f"{names[0]} and {names[1]} have {len(left):,} and {len(right):,} lines; "
-            "they must be the same sentences in the same order"
-        )
-    if not right:
-        raise EvaluationError(f"{names[0]} and {names[1]} are empty: there is nothing to score")
-
-
-class _BLEU(BLEU):
-    """sacreBLEU's BLEU in plain numbers.
-
-    Its interval cannot mix numpy's float32 with the plain 0.0 of a resampled set that matches
-    nothing.
+        key: ``bleu``, ``chrf`` or ``ter``.
+        tokenizer: how BLEU finds words, see ``bleu_tokenizer``; the others have their own ways.
+        lowercase: whether BLEU and chrF take letters of both cases for the same; TER always does.
     """
 
-    def _compute_score_from_stats(self, stats: Any) -> Any:
-        result = super()._compute_score_from_stats(stats)
-        result.score = float(result.score)
-        return result
+    def __init__(self, key: str, tokenizer: str = "13a", *, lowercase: bool = False) -> None:
+        self.key, self.name = key, NAMES[key]
+        self._metric: BLEU | CHRF | TER
+        self._for_sentences: BLEU | CHRF | TER
+        if key == "bleu":
+            # force: whether the text looks tokenised is for the caller to say, once
+            self._metric = BLEU(lowercase, force=True, tokenize=tokenizer)
+            # a sentence of three words has no 4-gram to match
+            self._for_sentences = BLEU(
+                lowercase, force=True, tokenize=tokenizer, effective_order=True
+            )
+        else:
+            self._metric = CHRF(lowercase=lowercase) if key == "chrf" else TER()
+            self._for_sentences = self._metric
+
+    def statistics(
+        self,
+        hypotheses: Sequence[str],
+        references: Sequence[str],
+        advance: Callable[[int], None] = lambda lines: None,
+    ) -> Statistics:
+        """The counts of each sentence, ``[N, K]``.
+
+        Args:
+            hypotheses: N detokenised translations.
+            references: as many, raw.
+            advance: told how many lines more are done.
+        """
+        blocks = []
+        for start in range(0, len(references), _BLOCK):
+            here = slice(start, start + _BLOCK)
+            counts = self._metric._extract_corpus_statistics(hypotheses[here], [references[here]])
+            blocks.append(np.array(counts, np.float64))
+            advance(len(counts))
+        return np.concatenate(blocks)
+
+    def score(self, total: npt.NDArray[np.float64]) -> float:
+        """The score of a set of sentences from the sum of their counts, ``[K]``."""
+        return _score(self._metric, total)
+
+    def sentence_scores(self, statistics: Statistics) -> list[float]:
+        """The score of each sentence by itself; BLEU with the orders that it is long enough for."""
+        return [_score(self._for_sentences, row) for row in statistics]
+
+    def signature(self, n_bootstrap: int) -> str:
+        """SacreBLEU's: what is needed to compute the same again. Known once something is scored."""
+        resampled = n_bootstrap > 1
+        self._metric.n_bootstrap = n_bootstrap if resampled else None
+        self._metric.seed = str(SEED) if resampled else None
+        return str(self._metric.get_signature())
 
 
-class _CHRF(CHRF):
-    """The same for chrF."""
-
-    def _compute_score_from_stats(self, stats: Any) -> Any:
-        result = super()._compute_score_from_stats(stats)
-        result.score = float(result.score)
-        return result
-
-
-def bleu_tokenizer(language: str) -> tuple[str, tuple[str, ...]]:
-    """The sacreBLEU tokenizer for a target language, and what to tell about the choice.
-
-    zh for Chinese, MeCab for Japanese and Korean where it is installed and characters otherwise
-    (then the note says so), 13a for every other language.
-    """
-    code = re.split(r"[-_]", language.lower())[0]
-    language = _LANGUAGES.get(code, code)
-    if language == "zh":
-        return "zh", ()
-    if language not in _MECAB:
-        return "13a", ()
-    try:
-        BLEU(tokenize=_MECAB[language])
-    except RuntimeError:
-        return "char", (
-            f"BLEU counts characters, not words, because MeCab is not installed; for {language} "
-            f"words (and comparable figures): pip install 'sacrebleu[{language}]'",
-        )
-    return _MECAB[language], ()
+def _score(metric: Any, counts: npt.NDArray[np.float64]) -> float:
+    return float(metric._compute_score_from_stats(counts.tolist()).score)

@@ -1,7 +1,9 @@
 """A finished model as a folder, and getting it back.
 
 ``config.json`` (what it is), ``model.safetensors`` (the weights), ``tokenizer.model`` (the
-pieces), ``README.md`` (the model card). Nothing in it is a program: no file is unpickled.
+pieces), ``README.md`` (the model card), and where the training text is known
+``training_hashes.safetensors`` (which sentences were in it). Nothing in it is a program: no file is
+unpickled.
 """
 
 import hashlib
@@ -11,6 +13,7 @@ from typing import Any
 
 import torch
 
+from kakehashi.data.seen import TrainingSentences
 from kakehashi.data.tokenizer import Tokenizer
 from kakehashi.errors import BundleError, TokenizerError
 from kakehashi.inference.settings import BundleConfig, parse_settings
@@ -24,6 +27,7 @@ CONFIG, WEIGHTS, TOKENIZER, CARD = (
     "tokenizer.model",
     "README.md",
 )
+TRAINING_HASHES = "training_hashes.safetensors"
 
 
 @dataclass(frozen=True)
@@ -83,6 +87,17 @@ def load_bundle(path: str | Path, device: str | torch.device = "cpu") -> Bundle:
             "copy the folder again"
         )
     return Bundle(model.to(device).eval().requires_grad_(False), tokenizer, config)
+
+
+def training_sentences(path: str | Path) -> TrainingSentences | None:
+    """What a model folder, or the one inside a run folder, keeps of the training text; or None.
+
+    Raises:
+        BundleError: when there is no model folder.
+        DataError: when the file is damaged.
+    """
+    file = bundle_folder(path) / TRAINING_HASHES
+    return TrainingSentences.load(file) if file.is_file() else None
 
 
 def _read_config(folder: Path) -> BundleConfig:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import kakehashi
 from kakehashi.decoding.config import DecodingConfig
-from kakehashi.evaluation.metrics import Scores
+from kakehashi.evaluation.scores import Scores
 from kakehashi.models.config import ModelConfig, model_settings
 
 

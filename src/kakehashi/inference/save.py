@@ -8,10 +8,11 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from kakehashi.data.seen import TrainingSentences
 from kakehashi.data.tokenizer import Tokenizer
 from kakehashi.decoding.config import DecodingConfig
 from kakehashi.errors import BundleError
-from kakehashi.inference.bundle import CARD, CONFIG, TOKENIZER, WEIGHTS
+from kakehashi.inference.bundle import CARD, CONFIG, TOKENIZER, TRAINING_HASHES, WEIGHTS
 from kakehashi.inference.settings import BundleConfig, dump_settings
 from kakehashi.inference.weights import dump_weights
 from kakehashi.models.interface import TranslationModel
@@ -28,6 +29,7 @@ def save_bundle(
     decoding: DecodingConfig,
     card: str,
     metadata: dict[str, Any],
+    training: TrainingSentences | None = None,
 ) -> Path:
     """Write a finished model as a folder and return its path.
 
@@ -43,6 +45,7 @@ def save_bundle(
         decoding: the search to use by default.
         card: the text of README.md, see ``inference.card``.
         metadata: facts for people, as JSON allows them.
+        training: the sentences it was trained on, to tell whether a test set has some of them.
 
     Raises:
         BundleError: when the folder exists with other content (saving the same again is fine),
@@ -72,6 +75,8 @@ def save_bundle(
         TOKENIZER: tokenizer.to_bytes(),
         CARD: card.encode("utf-8"),
     }
+    if training is not None:
+        files[TRAINING_HASHES] = training.to_bytes()
     try:
         _write_folder(folder, files)
     except OSError as error:

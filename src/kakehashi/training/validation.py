@@ -11,7 +11,7 @@ from kakehashi.decoding.beam import beam_search
 from kakehashi.decoding.config import DecodingConfig
 from kakehashi.decoding.greedy import greedy_search
 from kakehashi.decoding.hypothesis import max_lengths
-from kakehashi.evaluation.metrics import corpus_scores
+from kakehashi.evaluation.scores import corpus_bleu
 from kakehashi.models.interface import TranslationModel
 from kakehashi.training.objective import cross_entropy
 
@@ -109,14 +109,13 @@ class Validator:
         for tally in tallies:
             translations.update(tally.translations or {})
         order = sorted(translations)
-        scores = corpus_scores(
+        bleu = corpus_bleu(
             [translations[i] for i in order],
             [self.references[i] for i in order],
             self.target_language,
-            n_bootstrap=0,
         )
         nll = sum(tally.nll for tally in tallies) / sum(tally.tokens for tally in tallies)
-        return Validated(nll, scores.bleu.value)
+        return Validated(nll, bleu)
 
     def run(self, model: TranslationModel[Any], batches: Sequence[Batch]) -> Validated:
         """Validate outside of a training loop."""
