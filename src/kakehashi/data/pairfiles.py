@@ -64,8 +64,8 @@ def table_rows(
     """Pairs of a .tsv, .csv, .jsonl or .parquet file (by suffix, before a compression's), in turn.
 
     Columns: for TSV and CSV numbers from 1, or names of a header line, by default 1 and 2;
-    elsewhere fields, dotted when nested. `watch` is told of every byte that is taken from the disk. Raises
-    DataError for other suffixes and absent columns.
+    elsewhere fields, dotted when nested. `watch` is told of every byte that is taken from the disk.
+    Raises DataError for other suffixes and absent columns.
     """
     suffix = content_suffix(path)
     if suffix in (".tsv", ".csv"):

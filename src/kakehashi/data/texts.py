@@ -27,7 +27,7 @@ class Texts(Sequence[str]):
 
     def __init__(self, content: Bytes, starts: Places, ends: Places) -> None:
         self._content, self._starts, self._ends = content, starts, ends
-        self._view = memoryview(content)
+        self._view = content.data
 
     @classmethod
     def load(cls, folder: Path, name: str) -> Self:
@@ -91,9 +91,8 @@ class Texts(Sequence[str]):
                 continue
             sizes = ends - starts
             before = np.cumsum(sizes) - sizes
-            yield memoryview(
-                self._content[np.repeat(starts - before, sizes) + np.arange(int(sizes.sum()))]
-            )
+            gathered = np.repeat(starts - before, sizes) + np.arange(int(sizes.sum()))
+            yield self._content[gathered].data
 
 
 def sizes_of(texts: Sequence[str]) -> Places:
