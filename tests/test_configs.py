@@ -70,16 +70,21 @@ def test_corpora_of_a_mixture_from_the_command_line():
         "data.source_language=de",
         "data.target_language=en",
         "+data.corpora.talks.path=talks.tsv",
-        "+data.corpora.web.source='web-*.de'",
-        "+data.corpora.web.target='web-*.en'",
+        "+data.corpora.web.source=web-*.de",
+        "+data.corpora.web.target=web-*.en",
         "+data.corpora.web.weight=0.25",
     )
     talks, web = config.data.corpora["talks"], config.data.corpora["web"]
     assert isinstance(web, PartConfig)
     assert (talks.path, talks.weight) == ("talks.tsv", 1.0)
     assert (web.source, web.target, web.weight) == ("web-*.de", "web-*.en", 0.25)
-    with pytest.raises((ConfigError, ConfigCompositionException), match="wight"):
-        compose("data=mixture", "+data.corpora.web.wight=2")
+    languages = ["data.source_language=de", "data.target_language=en"]
+    with pytest.raises(ConfigError, match=r"data\.corpora\.web has no setting 'wight'"):
+        compose("data=mixture", *languages, "+data.corpora.web.wight=2")
+    with pytest.raises(ConfigError, match="'two': not a number"):
+        compose("data=mixture", *languages, "+data.corpora.web.weight=two")
+    with pytest.raises(ConfigError, match="above 0"):
+        compose("data=mixture", *languages, "+data.corpora.web.weight=-1")
 
 
 def test_the_groups_are_those_of_the_design():

@@ -2,7 +2,8 @@
 
 import math
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from typing import Any
 
 from kakehashi.errors import ConfigError
 
@@ -122,6 +123,25 @@ class PartConfig(SplitConfig):
             )
 
 
+def _part(name: str, given: Any) -> PartConfig:
+    if isinstance(given, PartConfig):
+        return given
+    known = [part.name for part in fields(PartConfig) if part.name != "split"]
+    unknown = [key for key in given if key not in known] if isinstance(given, dict) else [given]
+    if unknown:
+        raise ConfigError(
+            f"data.corpora.{name} has no setting {unknown[0]!r}; there are {', '.join(known)}"
+        )
+    try:
+        weight = float(given.get("weight", 1.0))
+    except (TypeError, ValueError) as error:
+        raise ConfigError(
+            f"data.corpora.{name}.weight={given['weight']!r}: not a number"
+        ) from error
+    paths = {key: str(value) for key, value in given.items() if value is not None}
+    return PartConfig(**(paths | {"weight": weight}))  # type: ignore[arg-type]
+
+
 @dataclass
 class DataConfig:
     """A parallel corpus, its splits, and how it is cut into batches."""
@@ -134,8 +154,9 @@ class DataConfig:
     root: str = "data"
     """The folder of downloads and of the cache of tokenised text."""
     train: SplitConfig = field(default_factory=SplitConfig)
-    corpora: dict[str, PartConfig] = field(default_factory=dict)
-    """The training pairs of `kind: mixture`, under names of your own."""
+    # Any is a PartConfig or its fields: what is added on a command line has no type yet.
+    corpora: dict[str, Any] = field(default_factory=dict)
+    """The training pairs of `kind: mixture`, each a PartConfig under a name of your own."""
     temperature: float | None = None
     """Instead of weights: an epoch, as large as all corpora together, takes from each in
     proportion to its size to the power of 1/temperature; 1 is as they are, 5 nearly level."""
@@ -177,6 +198,7 @@ class DataConfig:
         for name in ("max_length", "batch_tokens", "validation_batch_tokens"):
             if getattr(self, name) < 1:
                 raise ConfigError(f"data.{name} is {getattr(self, name)}; it must be at least 1")
+        self.corpora = {str(name): _part(name, given) for name, given in self.corpora.items()}
         if self.kind != "mixture" and (self.corpora or self.temperature is not None):
             raise ConfigError("data.corpora and data.temperature go with data.kind=mixture")
         if self.temperature is not None:

@@ -3,7 +3,7 @@
 import hashlib
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from kakehashi.data.ledger import Action, Ledger, Side
 from kakehashi.data.pairs import Pairs
+from kakehashi.data.progress import Meter
 from kakehashi.data.reading import is_blank
 from kakehashi.errors import DataError
 
@@ -97,7 +98,9 @@ def split_pairs(
     """
     sides = (pairs.target, pairs.source) if target_first else (pairs.source, pairs.target)
 
-    first, component = _components(fingerprints(pairs.source), fingerprints(pairs.target))
+    with Meter("Comparing", "sentences", 2 * len(pairs)) as meter:
+        keys = [fingerprints(meter.over(side, work=1)) for side in (pairs.source, pairs.target)]
+    first, component = _components(*keys)
     order = _drawn(((sides[0][i], sides[1][i]) for i in first.tolist()), seed)
     sizes = np.bincount(component, minlength=len(first))
     split = np.zeros(len(first), np.int8)  # of each component: train, valid or test
@@ -122,7 +125,7 @@ def split_pairs(
     return Split(*(pairs.select(part) for part in (train, valid, test)))
 
 
-def fingerprints(sentences: Sequence[str]) -> Fingerprints:
+def fingerprints(sentences: Iterable[str]) -> Fingerprints:
     """64 bits that are equal where sentences are the same (`normalised`).
 
     In twenty million different sentences two agree by chance once in 100,000 times, and all that

@@ -57,10 +57,11 @@ class Meter:
                 self._shown = now
                 self._show()
 
-    def over(self, items: Iterable[T]) -> Iterator[T]:
-        """The items, each counted once it is dealt with."""
+    def over(self, items: Iterable[T], work: int = 0) -> Iterator[T]:
+        """The items, each counted, and as so much work, once it is dealt with."""
         for item in items:
             yield item
+            self.done += work
             self.count()
 
     def _show(self) -> None:

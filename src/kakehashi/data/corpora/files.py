@@ -1,6 +1,6 @@
 """A corpus from the user's own files: one or several of them, or several corpora with weights."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from kakehashi.data.config import DataConfig, PartConfig, SplitConfig
@@ -58,13 +58,14 @@ def load_files(config: DataConfig) -> Corpus:
 
 def _parts(config: DataConfig) -> dict[str, SplitConfig]:
     """Where the training pairs come from."""
+    parts: dict[str, SplitConfig]
     if config.kind == "mixture":
         if not config.corpora or config.train.given:
             raise ConfigError(
                 "data.kind=mixture takes its training pairs from data.corpora and from nowhere "
                 "else: '+data.corpora.NAME.path=FILE' for each corpus (or .source and .target)"
             )
-        parts: dict[str, SplitConfig] = {str(name): part for name, part in config.corpora.items()}
+        parts = dict(config.corpora)
     else:
         parts = {"train": config.train}
     for name, part in parts.items():
@@ -91,7 +92,7 @@ def _origin(split: SplitConfig) -> str:
 
 
 def _bounds(
-    corpora: dict[str, PartConfig], shards: dict[str, Sequence[ShardFiles]], train: Pairs
+    corpora: Mapping[str, PartConfig], shards: Mapping[str, Sequence[ShardFiles]], train: Pairs
 ) -> tuple[Part, ...]:
     """Up to which of train's line numbers each corpus goes."""
     parts, n = [], 0
