@@ -14,7 +14,7 @@ import kakehashi
 from kakehashi.commands import config as config_module
 from kakehashi.commands.config import TrainConfig, config_dir, read_config, register_schemas
 from kakehashi.commands.run import run
-from kakehashi.data.config import FilterConfig
+from kakehashi.data.config import FilterConfig, PartConfig
 from kakehashi.errors import ConfigError
 from kakehashi.models.build import build_model
 from kakehashi.models.config import RNNConfig, TransformerConfig
@@ -60,8 +60,31 @@ def options(group: str) -> list[str]:
 @pytest.mark.parametrize(("group", "option"), [(g, o) for g in GROUPS for o in options(g)])
 def test_every_option_composes(group, option):
     languages = ["data.source_language=de", "data.target_language=en"]
-    words = languages if (group, option) == ("data", "files") else []
+    words = languages if option in ("files", "mixture") else []
     compose(f"{group}={option}", *words)
+
+
+def test_corpora_of_a_mixture_from_the_command_line():
+    config = compose(
+        "data=mixture",
+        "data.source_language=de",
+        "data.target_language=en",
+        "+data.corpora.talks.path=talks.tsv",
+        "+data.corpora.web.source=web-*.de",
+        "+data.corpora.web.target=web-*.en",
+        "+data.corpora.web.weight=0.25",
+    )
+    talks, web = config.data.corpora["talks"], config.data.corpora["web"]
+    assert isinstance(web, PartConfig)
+    assert (talks.path, talks.weight) == ("talks.tsv", 1.0)
+    assert (web.source, web.target, web.weight) == ("web-*.de", "web-*.en", 0.25)
+    languages = ["data.source_language=de", "data.target_language=en"]
+    with pytest.raises(ConfigError, match=r"data\.corpora\.web has no setting 'wight'"):
+        compose("data=mixture", *languages, "+data.corpora.web.wight=2")
+    with pytest.raises(ConfigError, match="'two': not a number"):
+        compose("data=mixture", *languages, "+data.corpora.web.weight=two")
+    with pytest.raises(ConfigError, match="above 0"):
+        compose("data=mixture", *languages, "+data.corpora.web.weight=-1")
 
 
 def test_the_groups_are_those_of_the_design():

@@ -321,3 +321,28 @@ def test_a_run_by_updates_is_repeated_by_its_own_words():
 
 def test_the_schema_needs_a_length():
     assert TrainConfig().trainer.max_minutes is not None
+
+
+def test_several_corpora_in_several_files(small_corpus, tmp_path):
+    for side, language in ((small_corpus.source, "de"), (small_corpus.target, "en")):
+        for k, part in enumerate((side[:40], side[40:90], side[90:])):
+            text = "".join(line + "\n" for line in part)
+            (tmp_path / f"part-{k}.{language}").write_text(text, encoding="utf-8")
+    words = [word for word in QUICK if word != "data=files"]
+    words += ["data=mixture", "name=mixed", "trainer=updates", "trainer.max_updates=2"]
+    words += ["+data.corpora.much.source=part-[01].de", "+data.corpora.much.target=part-[01].en"]
+    words += ["+data.corpora.little.source=part-2.de", "+data.corpora.little.target=part-2.en"]
+    words += ["+data.corpora.much.weight=0.5", "+data.corpora.little.weight=2"]
+    words = [f"{w.split('=')[0]}='{w.split('=', 1)[1]}'" if "[" in w else w for w in words]
+    done = kakehashi(tmp_path, "train", *words)
+    assert done.returncode == 0, done.stderr
+    run = tmp_path / "runs" / "mixed" / "latest"
+    mixture = json.loads((run / "summary.json").read_text(encoding="utf-8"))["corpus"]["mixture"]
+    assert [part["name"] for part in mixture] == ["much", "little"]
+    assert mixture[0]["pairs_an_epoch"] == round(mixture[0]["pairs"] / 2)
+    assert mixture[1]["pairs_an_epoch"] == 2 * mixture[1]["pairs"]
+    assert sum(part["pairs"] for part in mixture) == 132 - 17
+    assert sum(part["share"] for part in mixture) == pytest.approx(1, abs=1e-3)
+    for text in (done.stdout, (run / "model" / "README.md").read_text(encoding="utf-8")):
+        assert f"little: {mixture[1]['pairs_an_epoch']:,} of {mixture[1]['pairs']:,} pairs" in text
+    assert "(an epoch: much " in done.stderr

@@ -7,7 +7,7 @@ from kakehashi.errors import ConfigError
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"kind": "web"}, "tatoeba, files, hub"),
+        ({"kind": "web"}, "tatoeba, files, mixture, hub"),
         ({"valid_size": -1}, "valid_size is -1"),
         ({"batch_tokens": 0}, "batch_tokens is 0"),
         ({"target_language": "de"}, "both 'de'"),

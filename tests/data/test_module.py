@@ -1,3 +1,5 @@
+from collections import Counter
+
 import numpy as np
 import pytest
 import torch
@@ -5,7 +7,7 @@ from lightning import LightningModule, Trainer
 from lightning.pytorch.callbacks import ModelCheckpoint
 
 from kakehashi.data.config import SamplingConfig
-from kakehashi.data.corpora.base import Corpus, Pairs
+from kakehashi.data.corpora.base import Corpus, Pairs, Part
 from kakehashi.data.module import TranslationData
 from kakehashi.data.tokenizer import Tokenizer
 from kakehashi.errors import DataError
@@ -140,6 +142,54 @@ def test_two_processes_share_train_and_both_see_all_of_valid(corpus, tokenizer, 
     assert set(seen) == set(range(101))
 
 
+# More than this machine may have cores.
+@pytest.mark.filterwarnings("ignore:This DataLoader will create 4 worker processes")
+def test_a_mixture_is_the_same_for_workers_and_processes(corpus, tokenizer, tmp_path) -> None:
+    corpus.parts = (Part("many", 0.3, 71), Part("few", 2.5, 101))
+    # A long pair in either corpus takes no part, and counts in neither.
+    settings = {"root": tmp_path, "batch_tokens": 157, "seed": 4, "max_length": 26}
+
+    def epochs(workers: int, rank: int = 0, world_size: int = 1) -> list[list[list[int]]]:
+        data = TranslationData(corpus, tokenizer, workers=workers, **settings)
+        if world_size > 1:
+            data.trainer = _Share(rank)
+        loader = data.train_dataloader()
+        read = []
+        for epoch in (0, 1):
+            loader.set_epoch(epoch)
+            read.append([batch.index.tolist() for batch in loader])
+            assert len(read[-1]) == len(loader)
+        return read
+
+    alone = epochs(0)
+    assert alone == epochs(4)
+    shares = [epochs(0, rank, 2) for rank in (0, 1)]
+    data = TranslationData(corpus, tokenizer, **settings)
+    kept = {k for k in range(101) if k + 1 not in {e.line for e in corpus.ledger}}
+    assert 0 < len(kept) < 101
+    sizes = [sum(k < 71 for k in kept), sum(k >= 71 for k in kept)]
+    mixture = data.mixture()
+    assert [part["pairs"] for part in mixture] == sizes
+    expected = [round(0.3 * sizes[0]), 2 * sizes[1] + round(0.5 * sizes[1])]
+    assert [part["pairs_an_epoch"] for part in mixture] == expected
+    for epoch in (0, 1):
+        counts = Counter(k for batch in alone[epoch] for k in batch)
+        assert set(counts) <= kept
+        assert [sum(counts[k] for k in kept if (k < 71) == many) for many in (1, 0)] == expected
+        together = [batch for share in shares for batch in share[epoch]]
+        assert {tuple(batch) for batch in together} == {tuple(batch) for batch in alone[epoch]}
+    assert alone[0] != alone[1]
+
+
+def test_temperature_and_corpora_of_which_nothing_is_left(corpus, tokenizer, tmp_path) -> None:
+    corpus.parts = (Part("many", 1, 90), Part("few", 1, 101))
+    data = TranslationData(corpus, tokenizer, root=tmp_path, temperature=1e9)
+    assert [part["pairs_an_epoch"] for part in data.mixture()] == pytest.approx([50.5, 50.5], abs=1)
+    corpus.parts = (Part("all", 1, 101), Part("gone", 1, 140))
+    with pytest.raises(DataError, match="no pair of the corpus 'gone' is left"):
+        TranslationData(corpus, tokenizer, root=tmp_path)
+
+
 class _Share:
     """The part of a Trainer that says which process of two this is."""
 
@@ -210,3 +260,17 @@ def test_lightning_reads_every_epoch_whole_and_goes_on_exactly(
             weights_only=True,
         )
         assert resumed.seen == expected[stop:], f"stopped after {stop} of {n} batches an epoch"
+
+
+def test_a_mixture_with_pieces_drawn_anew(corpus, tokenizer, tmp_path) -> None:
+    corpus.parts = (Part("many", 0.5, 71), Part("few", 2, 101))
+    settings = {"root": tmp_path, "batch_tokens": 157, "seed": 4}
+    data = TranslationData(corpus, tokenizer, sampling=SamplingConfig(alpha=0.3), **settings)
+    loader = data.train_dataloader()
+    expected = [part["pairs_an_epoch"] for part in data.mixture()]
+    assert expected == [round(0.5 * 71), 60]
+    for epoch in (0, 1):
+        loader.set_epoch(epoch)
+        counts = Counter(k for batch in loader for k in batch.index.tolist())
+        assert [sum(counts[k] for k in range(*part)) for part in ((0, 71), (71, 101))] == expected
+        assert {counts[k] for k in range(71, 101)} == {2}

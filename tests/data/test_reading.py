@@ -143,3 +143,13 @@ def test_not_blank(text: str) -> None:
 def test_the_suffix_behind_a_compression() -> None:
     assert content_suffix("a/b.tsv.gz") == content_suffix("b.tsv") == ".tsv"
     assert content_suffix("b.de.zst") == ".de"
+
+
+@pytest.mark.parametrize("suffix", COMPRESS)
+def test_every_byte_read_is_told(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"text{suffix}"
+    path.write_bytes(COMPRESS[suffix](b"".join(b"Zeile %d\n" % (k * k) for k in range(40_000))))
+    told: list[int] = []
+    assert len(list(iter_lines(path, told.append))) == 40_000
+    assert sum(told) == path.stat().st_size
+    assert len(told) > 1

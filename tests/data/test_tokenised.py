@@ -31,7 +31,7 @@ def test_pieces_of_each_pair(pairs: Pairs, tokenizer: Tokenizer, monkeypatch) ->
 
 def test_made_once_and_found_again(pairs, tokenizer, tmp_path, monkeypatch) -> None:
     first = cached(pairs, tokenizer, tmp_path)
-    monkeypatch.setattr(tokenised, "tokenise", None)  # a second making would fail
+    monkeypatch.setattr(tokenised, "_write", None)  # a second making would fail
     second = cached(pairs, tokenizer, tmp_path)
     expected = tokenise(pairs, tokenizer)
     for corpus in (first, second):
@@ -53,15 +53,15 @@ def test_other_text_or_tokenizer_is_another_entry(pairs, tokenizer, tmp_path) ->
 def test_damage_is_noticed_and_the_folder_named(pairs, tokenizer, tmp_path, damage) -> None:
     cached(pairs, tokenizer, tmp_path)
     (folder,) = (tmp_path / "cache").iterdir()
-    array = folder / "source_ids.npy"
+    array = folder / "source.ids"
     match damage:
         case "truncate":
             array.write_bytes(array.read_bytes()[:-40])
         case "remove":
             array.unlink()
         case _:
-            (folder / "target_ids.npy").rename(array)
-            np.save(folder / "target_ids.npy", np.zeros(5, np.int32))
+            (folder / "target.ids").rename(array)
+            (folder / "target.ids").write_bytes(bytes(20))
     with pytest.raises(DataError, match=f"{folder.name} is damaged"):
         cached(pairs, tokenizer, tmp_path)
 

@@ -6,6 +6,7 @@ from torch import nn
 
 from kakehashi.data.batching import FlatCorpus
 from kakehashi.symbols import EOS
+from kakehashi.training import lexicon as lexicon_module
 from kakehashi.training.lexicon import (
     align_embeddings,
     aligned_vectors,
@@ -91,3 +92,15 @@ def test_every_table_of_a_model_is_set_and_the_seed_decides() -> None:
     assert all(torch.equal(a, b) for a, b in zip(first, model.parameters(), strict=True))
     align_embeddings(model, lexicon, 26, seed=2)
     assert not any(torch.equal(a, b) for a, b in zip(first, model.parameters(), strict=True))
+
+
+def test_more_places_than_are_counted_are_thinned_out_evenly(monkeypatch) -> None:
+    many = PAIRS * 30
+    places = sum((len(s) + 1) * (len(t) + 1) for s, t in many)
+    step = -(-places // 300)
+    assert step > 3
+    few = learn_lexicon(flat(many[::step]), 19)
+    monkeypatch.setattr(lexicon_module, "PLACES", 300)
+    thinned = learn_lexicon(flat(many), 19)
+    for one, other in zip(few, thinned, strict=True):
+        assert np.array_equal(one, other)

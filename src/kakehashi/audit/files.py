@@ -25,7 +25,7 @@ def read_text(name: str, files: Sequence[str | Path], languages: Two, columns: T
     """
     if len(files) == 1:
         pairs = read_table(files[0], *_columns(files[0], languages, columns))
-        lines = pairs.lines
+        lines = [int(line) for line in pairs.lines]
         return Text(pairs.source, pairs.target, lines, pairs.origin, *_known(languages))
     if len(files) != 2:
         raise DataError(f"{name}: give one file with both sides, or source and target")
@@ -54,7 +54,8 @@ def read_corpus(languages: Two, root: Path) -> Text:
     )
     pairs = load_corpus(config).train
     codes = (config.source_language, config.target_language)
-    return Text(pairs.source, pairs.target, pairs.lines, pairs.origin, *codes)
+    lines = [int(line) for line in pairs.lines]
+    return Text(pairs.source, pairs.target, lines, pairs.origin, *codes)
 
 
 def language_of(path: str | Path) -> str:

@@ -79,6 +79,7 @@ def card_facts(run: "Run", fitted: Fitted, test: TestResult, max_length: int) ->
             "time": f"{clock(fitted.seconds)} with validations",
             "weights": chosen(fitted),
             "seed": str(run.config.seed),
+            **({"corpora": "; ".join(mixture)} if (mixture := _mixture(run)) else {}),
         },
         samples=[(s.source, s.translation, s.reference) for s in test.samples],
         pairs_read=corpus.read["train"],
@@ -195,9 +196,10 @@ def _made(run: "Run", fitted: Fitted, test: TestResult) -> str:
         ("weights", chosen(fitted)),
         ("time", ", ".join(f"{name} {clock(value)}" for name, value in run.seconds.items())),
     ]
+    rows[1:1] = [("corpus", text) for text in _mixture(run)]
     if test.scores is not None:
         speed = f"{test.sentences_per_second:,.0f} sentences/s, beam {test.decoding.beam}"
-        rows.insert(2, ("decoding", speed))
+        rows.insert(-1, ("decoding", speed))
     return "\n".join(f"{name:<9} {value}" for name, value in rows)
 
 
@@ -213,6 +215,15 @@ def _corpus(run: "Run") -> str:
     if len(ledger):
         lines.append("Each of them is in ledger.jsonl, with its line.")
     return "\n".join(lines)
+
+
+def _mixture(run: "Run") -> list[str]:
+    """How much of each corpus of a mixture an epoch holds."""
+    return [
+        f"{part['name']}: {part['pairs_an_epoch']:,} of {part['pairs']:,} pairs an epoch, "
+        f"{part['share']:.1%} of it"
+        for part in run.data.mixture()
+    ]
 
 
 def _samples(test: TestResult) -> str:

@@ -122,6 +122,7 @@ def prepare(config: TrainConfig, folder: Path, words: list[str]) -> Run:
         seed=config.seed,
         workers=data_config.workers,
         sampling=config.tokenizer.sampling,
+        temperature=data_config.temperature,
     )
     # only now: whether the corpus was cached must not change the first weights
     lightning.seed_everything(config.seed, workers=True, verbose=False)
@@ -155,7 +156,7 @@ def train(run: Run) -> Fitted:
     config = run.config
     parameters = sum(p.numel() for p in run.model.parameters())
     note(
-        f"{run.corpus.name}: {run.data.n_training_pairs:,} training pairs; "
+        f"{run.corpus.name}: {run.data.n_training_pairs:,} training pairs{_mixed(run)}; "
         f"{run.config.model.name} with {parameters:,} parameters; results go to {run.folder}"
     )
     beam = config.callbacks.validation_beam
@@ -180,6 +181,12 @@ def train(run: Run) -> Fitted:
         run.guide,
     )
     return fit(run.model, run.data, validator, settings, run.folder)
+
+
+def _mixed(run: Run) -> str:
+    """What an epoch of a mixture holds."""
+    parts = [f"{p['name']} {p['share']:.1%}" for p in run.data.mixture()]
+    return f" (an epoch: {', '.join(parts)})" if parts else ""
 
 
 def _longest(run: Run) -> int:

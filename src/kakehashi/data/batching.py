@@ -4,6 +4,7 @@ B rows, M source pieces with EOS, N target pieces with EOS.
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -186,13 +187,19 @@ class BatchSampler(EpochPosition):
         seed: int = 0,
         shuffle: bool = True,
         rows: npt.NDArray[np.int64] | None = None,
+        draw: Callable[[int], npt.NDArray[np.int64]] | None = None,
         rank: int = 0,
         world_size: int = 1,
     ) -> None:
-        """`rows`: the pairs to take part (all if None); lengths are without specials."""
+        """`rows`: the pairs to take part (all if None); lengths are without specials.
+
+        With `draw` lengths and rows are those of picks, and it tells which pair each of them is in
+        an epoch: never one longer than the pick's lengths.
+        """
         super().__init__(seed=seed, rank=rank, world_size=world_size)
         self._source, self._target = source_lengths, target_lengths
         self._rows = np.arange(len(source_lengths)) if rows is None else rows
+        self._draw = draw
         self._shuffle = shuffle
         in_order = self._in_order(self._rows)
         self._bounds = cut_by_tokens(self._source[in_order], self._target[in_order], batch_tokens)
@@ -211,6 +218,8 @@ class BatchSampler(EpochPosition):
         if self._shuffle:
             order = random_order(n_batches, self._seed, self.epoch, 1)
         order = np.resize(order, len(self) * self._world_size)[self._rank :: self._world_size]
+        if self._draw is not None:
+            rows = self._draw(self.epoch)[rows]
         return [rows[self._bounds[k] : self._bounds[k + 1]] for k in order]
 
     def _in_order(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:

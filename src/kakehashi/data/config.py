@@ -1,11 +1,13 @@
 """The settings of corpora and tokenizers: the schema of `data=...` and `tokenizer=...`."""
 
+import math
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from typing import Any
 
 from kakehashi.errors import ConfigError
 
-CORPUS_KINDS = ("tatoeba", "files", "hub")
+CORPUS_KINDS = ("tatoeba", "files", "mixture", "hub")
 TOKENIZER_KINDS = ("unigram", "bpe")
 NORMALIZATIONS = ("identity", "nfkc")
 CLEANING_STEPS = ("entities", "controls", "spaces", "strip", "nfc")
@@ -20,7 +22,8 @@ class SplitConfig:
     """Where one of train, valid, test comes from; all empty: held out of train (or absent)."""
 
     source: str | None = None
-    """A plain text file of source sentences, one a line; goes with `target`."""
+    """A plain text file of source sentences, one a line; goes with `target`. Here and below, a
+    name with wildcards (part-*.de) stands for all files that match, in the order of their names."""
     target: str | None = None
     """The plain text file of their translations, line by line."""
     path: str | None = None
@@ -101,6 +104,45 @@ class FilterConfig:
 
 
 @dataclass
+class PartConfig(SplitConfig):
+    """One of several corpora that are trained on together (`kind: mixture`)."""
+
+    weight: float = 1.0
+    """How many times an epoch goes through it: 2 twice, 0.25 through another quarter of it in each
+    of four epochs."""
+    source_column: str | None = None
+    """As in DataConfig, for this corpus alone."""
+    target_column: str | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0 < self.weight < math.inf:
+            raise ConfigError(
+                f"the weight of a corpus is {self.weight}; it must be above 0 (a corpus that is "
+                "not wanted is left out of data.corpora)"
+            )
+
+
+def _part(name: str, given: Any) -> PartConfig:
+    if isinstance(given, PartConfig):
+        return given
+    known = [part.name for part in fields(PartConfig) if part.name != "split"]
+    unknown = [key for key in given if key not in known] if isinstance(given, dict) else [given]
+    if unknown:
+        raise ConfigError(
+            f"data.corpora.{name} has no setting {unknown[0]!r}; there are {', '.join(known)}"
+        )
+    try:
+        weight = float(given.get("weight", 1.0))
+    except (TypeError, ValueError) as error:
+        raise ConfigError(
+            f"data.corpora.{name}.weight={given['weight']!r}: not a number"
+        ) from error
+    paths = {key: str(value) for key, value in given.items() if value is not None}
+    return PartConfig(**(paths | {"weight": weight}))  # type: ignore[arg-type]
+
+
+@dataclass
 class DataConfig:
     """A parallel corpus, its splits, and how it is cut into batches."""
 
@@ -112,6 +154,12 @@ class DataConfig:
     root: str = "data"
     """The folder of downloads and of the cache of tokenised text."""
     train: SplitConfig = field(default_factory=SplitConfig)
+    # Any is a PartConfig or its fields: what is added on a command line has no type yet.
+    corpora: dict[str, Any] = field(default_factory=dict)
+    """The training pairs of `kind: mixture`, each a PartConfig under a name of your own."""
+    temperature: float | None = None
+    """Instead of weights: an epoch, as large as all corpora together, takes from each in
+    proportion to its size to the power of 1/temperature; 1 is as they are, 5 nearly level."""
     valid: SplitConfig = field(default_factory=SplitConfig)
     test: SplitConfig = field(default_factory=SplitConfig)
     source_column: str | None = None
@@ -150,6 +198,14 @@ class DataConfig:
         for name in ("max_length", "batch_tokens", "validation_batch_tokens"):
             if getattr(self, name) < 1:
                 raise ConfigError(f"data.{name} is {getattr(self, name)}; it must be at least 1")
+        self.corpora = {str(name): _part(name, given) for name, given in self.corpora.items()}
+        if self.kind != "mixture" and (self.corpora or self.temperature is not None):
+            raise ConfigError("data.corpora and data.temperature go with data.kind=mixture")
+        if self.temperature is not None:
+            if not 1 <= self.temperature < math.inf:
+                raise ConfigError(f"data.temperature is {self.temperature}; it is at least 1")
+            if any(part.weight != 1 for part in self.corpora.values()):
+                raise ConfigError("give the corpora weights or data.temperature, not both")
         if not (self.source_language and self.target_language):
             raise ConfigError(
                 "say which languages these are: data.source_language=de data.target_language=en"

@@ -5,7 +5,7 @@ from array import array
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Literal, Self, get_args
 
 from kakehashi.data.reading import write_chunks
 
@@ -104,3 +104,12 @@ class Ledger:
         """Write the entries as JSON lines, whole or not at all."""
         rows = (json.dumps(asdict(entry), ensure_ascii=False) + "\n" for entry in self)
         write_chunks(path, (row.encode("utf-8", "surrogateescape") for row in rows))
+
+    @classmethod
+    def read(cls, path: str | Path) -> Self:
+        """What `write` wrote. Raises OSError, ValueError or TypeError when it is damaged."""
+        ledger = cls()
+        with Path(path).open(encoding="utf-8", errors="surrogateescape") as stream:
+            for line in stream:
+                ledger.add(**json.loads(line))
+        return ledger

@@ -13,6 +13,7 @@ from kakehashi.data.config import SamplingConfig
 from kakehashi.data.corpora.base import Corpus
 from kakehashi.data.integrity import sides
 from kakehashi.data.loader import BatchLoader, Loader, PoolLoader
+from kakehashi.data.mixture import Mixture, temperature_weights
 from kakehashi.data.notes import note
 from kakehashi.data.pairs import Pairs
 from kakehashi.data.pools import PoolSampler
@@ -44,6 +45,7 @@ class TranslationData(LightningDataModule):
         seed: int = 0,
         workers: int = 0,
         sampling: SamplingConfig | None = None,
+        temperature: float | None = None,
     ) -> None:
         """Tokenise, or find the tokenised text in `root`/cache.
 
@@ -51,8 +53,8 @@ class TranslationData(LightningDataModule):
         validation keep the plain ones.
 
         Training pairs with more than `max_length` pieces on a side go into the corpus's ledger
-        and take no part; the batches' `index` counts all of train. Raises DataError when none is
-        left.
+        and take no part; the batches' `index` counts all of train. Of a mixture each epoch holds
+        the corpora by their weights, or by `temperature`. Raises DataError when none is left.
         """
         super().__init__()
         self.corpus, self.tokenizer = corpus, tokenizer
@@ -64,6 +66,25 @@ class TranslationData(LightningDataModule):
         self._drawn: SampledCorpus | None = None
         if sampling is not None and sampling.kind is not None:
             self._drawn = sampled(self.train_tokens, tokenizer, sampling, seed=seed)
+        self._parts = [part.name for part in corpus.parts]
+        self._sizes: list[int] = []
+        self._mixture = self._mix(temperature) if corpus.parts else None
+
+    def _mix(self, temperature: float | None) -> Mixture:
+        lines = np.asarray(self.corpus.train.lines)[self._rows]
+        last = [part.until for part in self.corpus.parts]
+        corpora = np.split(self._rows, np.searchsorted(lines, last[:-1], side="right"))
+        self._sizes = [len(rows) for rows in corpora]
+        for name, size in zip(self._parts, self._sizes, strict=True):
+            if not size:
+                raise DataError(f"no pair of the corpus {name!r} is left to train on")
+        if temperature is None:
+            weights = [part.weight for part in self.corpus.parts]
+        else:
+            weights = temperature_weights(self._sizes, temperature)
+        tokens = self.train_tokens
+        lengths = tokens.source_lengths, tokens.target_lengths
+        return Mixture(*lengths, corpora, weights, self._seed)
 
     @property
     def valid_pairs(self) -> Pairs:
@@ -82,21 +103,27 @@ class TranslationData(LightningDataModule):
 
     def train_dataloader(self) -> Loader:
         """This process's share of the training batches."""
-        trainer = self.trainer
-        rank = 0 if trainer is None else trainer.global_rank
-        world_size = 1 if trainer is None else trainer.world_size
+        trainer, mixture = self.trainer, self._mixture
         shared: dict[str, Any] = {
             "batch_tokens": self.batch_tokens,
             "seed": self._seed,
-            "rows": self._rows,
-            "rank": rank,
-            "world_size": world_size,
+            "rank": 0 if trainer is None else trainer.global_rank,
+            "world_size": 1 if trainer is None else trainer.world_size,
+            "draw": None if mixture is None else mixture.rows,
         }
         if self._drawn is not None:
-            return PoolLoader(PoolSampler(self._drawn, **shared), workers=self._workers)
-        lengths = self.train_tokens.source_lengths, self.train_tokens.target_lengths
+            sampler = PoolSampler(self._drawn, rows=self._rows, **shared)
+            return PoolLoader(sampler, workers=self._workers)
+        lengths = self.train_tokens if mixture is None else mixture
         return BatchLoader(
-            self.train_tokens, BatchSampler(*lengths, **shared), workers=self._workers
+            self.train_tokens,
+            BatchSampler(
+                lengths.source_lengths,
+                lengths.target_lengths,
+                rows=self._rows if mixture is None else None,
+                **shared,
+            ),
+            workers=self._workers,
         )
 
     def val_dataloader(self) -> BatchLoader:
@@ -120,6 +147,7 @@ class TranslationData(LightningDataModule):
         """Counts for a run's summary: pairs, pieces without specials, and the ledger's totals."""
         train = self.train_tokens
         return {
+            "mixture": self.mixture(),
             "training_pairs": self.n_training_pairs,
             "validation_pairs": len(self.corpus.valid),
             "test_pairs": len(self.corpus.test),
@@ -129,6 +157,16 @@ class TranslationData(LightningDataModule):
             "ledger": [asdict(total) for total in self.corpus.ledger.totals()],
             "growth_by_sampling": None if self._drawn is None else self._drawn.growth(self._rows),
         }
+
+    def mixture(self) -> list[dict[str, Any]]:
+        """Of each corpus of a mixture its pairs, how many an epoch holds, and their share."""
+        if self._mixture is None:
+            return []
+        taken = self._mixture.pairs_an_epoch
+        return [
+            {"name": name, "pairs": size, "pairs_an_epoch": n, "share": round(n / sum(taken), 4)}
+            for name, size, n in zip(self._parts, self._sizes, taken, strict=True)
+        ]
 
 
 def _short_enough(tokens: FlatCorpus, corpus: Corpus, max_length: int) -> np.ndarray[Any, Any]:

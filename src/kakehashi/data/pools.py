@@ -7,6 +7,7 @@ drawn together, sorted by their lengths and cut into a number of batches that ne
 """
 
 import math
+from collections.abc import Callable
 from itertools import groupby
 from typing import NamedTuple
 
@@ -52,13 +53,16 @@ class PoolSampler(EpochPosition):
         *,
         batch_tokens: int,
         rows: Ints,
+        draw: Callable[[int], Ints] | None = None,
         seed: int = 0,
         rank: int = 0,
         world_size: int = 1,
     ) -> None:
-        """`rows`: the pairs to take part."""
+        """`rows`: the pairs to take part, or `draw`: as many of them, for an epoch."""
         super().__init__(seed=seed, rank=rank, world_size=world_size)
+        rows = rows if draw is None else draw(0)
         self.corpus, self._rows, self._batch_tokens = corpus, rows, batch_tokens
+        self._draw = draw
         self._source, self._target = corpus.tokens.source_lengths, corpus.tokens.target_lengths
         in_order = rows[by_length(self._source[rows], self._target[rows])]
         plain = cut_by_tokens(self._source[in_order], self._target[in_order], batch_tokens)
@@ -79,7 +83,8 @@ class PoolSampler(EpochPosition):
     def pool(self, number: int, epoch: int) -> Ints:
         """The pairs of a pool."""
         if self._dealt is None or self._dealt[0] != epoch:
-            rows = self._rows[random_order(len(self._rows), self._seed, epoch, 0)]
+            rows = self._rows if self._draw is None else self._draw(epoch)
+            rows = rows[random_order(len(rows), self._seed, epoch, 0)]
             self._dealt = epoch, rows[by_length(self._source[rows], self._target[rows])]
         return self._dealt[1][number :: self.n_pools]
 

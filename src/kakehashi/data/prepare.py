@@ -15,9 +15,9 @@ from kakehashi.data.notes import note
 from kakehashi.data.reading import expand
 from kakehashi.data.tokenizer import Tokenizer
 
-MAX_TRAINING_LINES = 1_000_000
+MAX_TRAINING_LINES = 100_000
 """Of each language; from a larger corpus so many are taken at even distances. SentencePiece holds
-them all in memory, and more of them change few pieces."""
+them all in memory and works on them with one thread, and more of them change few pieces."""
 
 
 def prepare_tokenizer(config: TokenizerConfig, corpus: Corpus, root: str | Path) -> Tokenizer:

@@ -12,7 +12,7 @@ import lzma
 import os
 import unicodedata
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, cast
@@ -22,6 +22,8 @@ import zstandard
 from kakehashi.errors import DataError
 
 COMPRESSIONS = (".gz", ".xz", ".bz2", ".zst")
+Watch = Callable[[int], object]
+"""Told how many bytes were just taken from the disk."""
 _BOM = b"\xef\xbb\xbf"
 # UTF-32 first: in one order of bytes its mark starts with that of UTF-16.
 _OTHER_MARKS = {
@@ -51,16 +53,18 @@ def content_suffix(path: str | Path) -> str:
 
 
 @contextmanager
-def open_bytes(path: str | Path) -> Iterator[BinaryIO]:
-    """Open a file, decompressed according to its suffix.
+def open_bytes(path: str | Path, watch: Watch | None = None) -> Iterator[BinaryIO]:
+    """Open a file, decompressed according to its suffix; `watch` hears of the bytes read.
 
     Raises DataError, naming the file, when it is missing, unreadable, truncated or damaged; the
     last two also while the caller reads.
     """
     path = expand(path)
     try:
-        with _open(path) as stream:
-            yield stream
+        with path.open("rb") as raw:
+            stream = raw if watch is None else _watched(raw, watch)
+            with _decompressed(stream, path.suffix) as content:
+                yield content
     except _DECOMPRESSION_ERRORS as error:
         raise DataError(f"{path} is truncated or damaged ({error}); fetch it again") from error
     except gzip.BadGzipFile as error:
@@ -99,9 +103,9 @@ def read_lines(path: str | Path) -> list[str]:
     return lines
 
 
-def iter_lines(path: str | Path) -> Iterator[str]:
+def iter_lines(path: str | Path, watch: Watch | None = None) -> Iterator[str]:
     """The lines of `read_lines`, one at a time, for files larger than memory."""
-    with open_bytes(path) as stream:
+    with open_bytes(path, watch) as stream:
         yield from decode_lines(stream, str(path))
 
 
@@ -183,18 +187,46 @@ def _bad_bytes(name: str, number: int, line: bytes, place: int) -> str:
     )
 
 
-def _open(path: Path) -> BinaryIO:
-    match path.suffix:
+def _decompressed(stream: BinaryIO, suffix: str) -> BinaryIO:
+    match suffix:
         case ".gz":
-            return cast(BinaryIO, gzip.open(path, "rb"))
+            return cast(BinaryIO, gzip.open(stream, "rb"))
         case ".xz":
-            return cast(BinaryIO, lzma.open(path, "rb"))
+            return cast(BinaryIO, lzma.open(stream, "rb"))
         case ".bz2":
-            return cast(BinaryIO, bz2.open(path, "rb"))
+            return cast(BinaryIO, bz2.open(stream, "rb"))
         case ".zst":
-            return cast(BinaryIO, io.BufferedReader(_Zstandard(path.open("rb")), 1 << 17))
+            return cast(BinaryIO, io.BufferedReader(_Zstandard(stream), 1 << 17))
         case _:
-            return path.open("rb")
+            return stream
+
+
+def _watched(stream: BinaryIO, watch: Watch) -> BinaryIO:
+    return cast(BinaryIO, io.BufferedReader(_Watched(stream, watch), 1 << 17))
+
+
+class _Watched(io.RawIOBase):
+    """A file that tells how many bytes of it were read."""
+
+    def __init__(self, stream: BinaryIO, watch: Watch) -> None:
+        self._stream, self._watch = stream, watch
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        return self._stream.seek(offset, whence)
+
+    def tell(self) -> int:
+        return self._stream.tell()
+
+    def readinto(self, buffer: bytearray | memoryview) -> int:  # type: ignore[override]
+        n = self._stream.readinto(buffer)  # type: ignore[attr-defined]
+        self._watch(n)
+        return int(n)
 
 
 class _Zstandard(io.RawIOBase):
@@ -226,7 +258,3 @@ class _Zstandard(io.RawIOBase):
         n = min(len(buffer), len(self._ready))
         buffer[:n], self._ready = self._ready[:n], self._ready[n:]
         return n
-
-    def close(self) -> None:
-        self._stream.close()
-        super().close()

@@ -24,6 +24,8 @@ Floats = npt.NDArray[np.float64]
 
 PAIRS = 100_000
 """Sentence pairs that are counted at most, evenly spread: more change little and take longer."""
+PLACES = 10_000_000
+"""Co-occurrences that are counted at most; some 80 bytes of memory each."""
 LONGEST = 40
 """Pieces of a side; longer sentences say least about single words and cost most."""
 ITERATIONS = 3
@@ -91,28 +93,32 @@ def align_embeddings(model: nn.Module, lexicon: Lexicon, vocab_size: int, seed: 
 def _sample(corpus: FlatCorpus) -> Ints:
     usable = (corpus.source_lengths < LONGEST) & (corpus.target_lengths < LONGEST)
     rows = np.flatnonzero(usable)
-    return rows[:: max(1, -(-len(rows) // PAIRS))]
+    places = int(_places(corpus, rows).sum())
+    return rows[:: max(1, -(-len(rows) // PAIRS), -(-places // PLACES))]
+
+
+def _places(corpus: FlatCorpus, rows: Ints) -> Ints:
+    """M x N of each pair, EOS counted on both sides."""
+    source, target = corpus.source_lengths[rows] + 1, corpus.target_lengths[rows] + 1
+    return source * target
 
 
 def _co_occurrences(corpus: FlatCorpus, rows: Ints) -> tuple[Ints, Ints, Ints, Ints]:
     """For all P = sum of M x N places: source and target piece, and the number of each's token."""
-    sources, targets, by_source, by_target = [], [], [], []
-    seen_source = seen_target = 0
-    for row in rows:
+    ends = np.cumsum(_places(corpus, rows))
+    total = int(ends[-1]) if len(ends) else 0
+    sources, targets, by_source, by_target = (np.empty(total, np.int64) for _ in range(4))
+    start = seen_source = seen_target = 0
+    for row, end in zip(rows, ends.tolist(), strict=True):
         source = _pieces(corpus.source_ids, corpus.source_offsets, row)
         target = _pieces(corpus.target_ids, corpus.target_offsets, row)
         m, n = len(source), len(target)
-        sources.append(np.repeat(source, n))
-        targets.append(np.tile(target, m))
-        by_source.append(np.repeat(np.arange(seen_source, seen_source + m), n))
-        by_target.append(np.tile(np.arange(seen_target, seen_target + n), m))
-        seen_source, seen_target = seen_source + m, seen_target + n
-    return (
-        np.concatenate(sources),
-        np.concatenate(targets),
-        np.concatenate(by_source),
-        np.concatenate(by_target),
-    )
+        sources[start:end] = np.repeat(source, n)
+        targets[start:end] = np.tile(target, m)
+        by_source[start:end] = np.repeat(np.arange(seen_source, seen_source + m), n)
+        by_target[start:end] = np.tile(np.arange(seen_target, seen_target + n), m)
+        start, seen_source, seen_target = end, seen_source + m, seen_target + n
+    return sources, targets, by_source, by_target
 
 
 def _pieces(ids: npt.NDArray[np.int32], offsets: Ints, row: int) -> Ints:

@@ -1,10 +1,11 @@
 import json
+import os
 from pathlib import Path
 
 import pytest
 
 from kakehashi.data.config import DataConfig, SplitConfig
-from kakehashi.data.corpora import load_corpus
+from kakehashi.data.corpora import hub, load_corpus
 from kakehashi.errors import ConfigError, CorpusError, DataError
 
 
@@ -14,6 +15,7 @@ def hub_folder(small_corpus, tmp_path: Path, monkeypatch) -> Path:
     import datasets
 
     monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "cache")
+    monkeypatch.chdir(tmp_path)
     folder = tmp_path / "captions"
     folder.mkdir()
     rows = list(zip(small_corpus.source, small_corpus.target, strict=True))
@@ -74,3 +76,23 @@ def test_settings_that_are_not_for_the_hub(hub_folder: Path) -> None:
         load_corpus(config(None))
     with pytest.raises(ConfigError, match=r"give data\.valid\.split"):
         load_corpus(config(hub_folder, valid=SplitConfig(path="dev.tsv")))
+
+
+def test_a_second_start_reads_nothing_again_but_notices_what_changed(
+    hub_folder: Path, monkeypatch
+) -> None:
+    settings = {"valid_size": 11, "test_size": 13}
+    first = load_corpus(config(hub_folder, **settings))
+    path = hub_folder / "train.jsonl"
+    before, content = path.stat(), path.read_text()
+    with monkeypatch.context() as patch:
+        patch.setattr(hub, "ingest", None)  # to read again would fail
+        assert load_corpus(config(hub_folder, **settings)).train.digest() == first.train.digest()
+    # The same size and time, and other text.
+    words = " ".join(first.train.source).split()
+    word = next(word for word in words if word.isascii() and word.isalpha() and len(word) > 4)
+    path.write_text(content.replace(word, "Q" * len(word)))
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert path.stat().st_size == before.st_size
+    changed = load_corpus(config(hub_folder, **settings))
+    assert any("Q" * len(word) in text for text in changed.train.source)

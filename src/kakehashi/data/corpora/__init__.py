@@ -2,6 +2,7 @@
 
 from kakehashi.data.config import DataConfig
 from kakehashi.data.corpora.base import Corpus
+from kakehashi.data.notes import note
 
 __all__ = ["Corpus", "load_corpus"]
 
@@ -11,12 +12,19 @@ def load_corpus(config: DataConfig) -> Corpus:
 
     Raises DataError (CorpusError where it can't be had), with what to do.
     """
+    corpus = _load(config)
+    for total in corpus.ledger.totals():
+        note(f"{config.name}, {total}")
+    return corpus
+
+
+def _load(config: DataConfig) -> Corpus:
     match config.kind:
         case "tatoeba":
             from kakehashi.data.corpora.tatoeba import load_tatoeba
 
             return load_tatoeba(config)
-        case "files":
+        case "files" | "mixture":
             from kakehashi.data.corpora.files import load_files
 
             return load_files(config)

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from kakehashi.data.config import DataConfig
 from kakehashi.data.filters import filter_pairs
 from kakehashi.data.integrity import (
@@ -12,11 +14,21 @@ from kakehashi.data.integrity import (
     split_pairs,
 )
 from kakehashi.data.ledger import Action, Ledger
-from kakehashi.data.notes import note
 from kakehashi.data.pairs import Pairs
 from kakehashi.errors import DataError
 
 __all__ = ["Corpus", "Ledger", "Pairs", "assemble"]
+
+
+@dataclass(frozen=True)
+class Part:
+    """One of the corpora that a mixture is made of."""
+
+    name: str
+    weight: float
+    """How many times an epoch goes through it."""
+    until: int
+    """The last of train's line numbers that belongs to it."""
 
 
 @dataclass
@@ -37,6 +49,8 @@ class Corpus:
     """What became of the pairs that are not in these splits, or not as they were read."""
     read: dict[str, int] = field(default_factory=dict)
     """Pairs read for each split that was given, before anything was held out or left out."""
+    parts: tuple[Part, ...] = ()
+    """The corpora of a mixture, in the order in which train holds them."""
 
 
 def assemble(
@@ -49,6 +63,7 @@ def assemble(
     attribution: str,
     provenance: dict[str, str],
     ledger: Ledger | None = None,
+    parts: tuple[Part, ...] = (),
 ) -> Corpus:
     """Check the pairs and make the corpus; a split that is None is held out of train.
 
@@ -96,8 +111,6 @@ def assemble(
             train = apart.check(train, pairs, name, config.drop_overlap or name not in given)
     if not len(train):
         raise DataError(f"{train.origin}: no pairs are left to train on")
-    for total in ledger.totals():
-        note(f"{config.name}, {total}")
     return Corpus(
         name=config.name,
         source_language=config.source_language,
@@ -110,6 +123,7 @@ def assemble(
         provenance=provenance,
         ledger=ledger,
         read=read,
+        parts=parts,
     )
 
 
@@ -131,4 +145,6 @@ class _Overlap:
                 self._ledger.add("train", *train.place(i), side, f"sentence also in {name}", action)
         if not (drop and found):
             return train
-        return train.select([i for i in range(len(train)) if i not in found])
+        kept = np.ones(len(train), bool)
+        kept[list(found)] = False
+        return train.select(np.flatnonzero(kept))

@@ -1,64 +1,104 @@
-"""A corpus from the user's own files."""
+"""A corpus from the user's own files: one or several of them, or several corpora with weights."""
 
-import hashlib
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from kakehashi.data.config import DataConfig, SplitConfig
-from kakehashi.data.corpora.base import Corpus, assemble
-from kakehashi.data.pairfiles import read_plain, read_table
+from kakehashi.data.config import DataConfig, PartConfig, SplitConfig
+from kakehashi.data.corpora.base import Corpus, Part, assemble
+from kakehashi.data.corpora.ingest import ingest
+from kakehashi.data.corpora.prepared import hash_files, prepared
 from kakehashi.data.pairs import Pairs
-from kakehashi.data.reading import content_suffix, open_bytes
+from kakehashi.data.shards import ShardFiles, find_shards
 from kakehashi.errors import ConfigError
 
 
 def load_files(config: DataConfig) -> Corpus:
     """Read the files of `config.train` and, where given, of `config.valid` and `config.test`.
 
-    Paths start at the working folder. Raises ConfigError when there is no training file, and
-    DataError for files that can't be read or paired.
+    With `kind: mixture` the training files are those of `config.corpora`, one corpus after the
+    other. Paths start at the working folder. What was read, checked and split is kept in the cache
+    and found again as long as no byte of the files changes. Raises ConfigError when there is no
+    training file, and DataError for files that can't be read or paired.
     """
-    if not config.train.given:
-        raise ConfigError(
-            "no training files: give data.train.source=FILE data.train.target=FILE, or "
-            "data.train.path=FILE (.tsv, .csv, .jsonl or .parquet)"
-        )
-    splits = {"train": config.train, "valid": config.valid, "test": config.test}
-    for name, split in splits.items():
+    parts = _parts(config)
+    given = {"valid": config.valid, "test": config.test}
+    for name, split in given.items():
         if split.split is not None:
             raise ConfigError(f"data.{name}.split names a split on the hub; files have a path")
-    given = {name: split for name, split in splits.items() if split.given}
-    pairs = {name: _read(split, config) for name, split in given.items()}
-    return assemble(
-        config,
-        pairs["train"],
-        pairs.get("valid"),
-        pairs.get("test"),
-        licence="not stated (the user's own files)",
-        attribution="",
-        provenance={
-            f"{name} {Path(path).name}": f"sha256 {_sha256(path)}"
-            for name, split in given.items()
-            for path in (split.source, split.target, split.path)
-            if path is not None
-        },
+    shards = {name: _shards(part, config) for name, part in parts.items()}
+    others = {name: _shards(split, config) for name, split in given.items() if split.given}
+    content = hash_files(
+        path
+        for files in (*shards.values(), *others.values())
+        for shard in files
+        for path in shard.paths
     )
 
+    def make(folder: Path) -> Corpus:
+        every = [shard for files in shards.values() for shard in files]
+        origin = ", ".join(_origin(part) for part in parts.values())
+        train = ingest(every, origin, folder, "train")
+        splits = {
+            name: ingest(files, _origin(given[name]), folder, name)
+            for name, files in others.items()
+        }
+        return assemble(
+            config,
+            train,
+            splits.get("valid"),
+            splits.get("test"),
+            licence="not stated (the user's own files)",
+            attribution="",
+            provenance={path: f"sha256 {digest}" for path, digest in content.items()},
+            parts=_bounds(config.corpora, shards, train),
+        )
 
-def _read(split: SplitConfig, config: DataConfig) -> Pairs:
-    if split.source is not None and split.target is not None:
-        return read_plain(split.source, split.target)
-    assert split.path is not None
+    return prepared(config, content, make)
+
+
+def _parts(config: DataConfig) -> dict[str, SplitConfig]:
+    """Where the training pairs come from."""
+    parts: dict[str, SplitConfig]
+    if config.kind == "mixture":
+        if not config.corpora or config.train.given:
+            raise ConfigError(
+                "data.kind=mixture takes its training pairs from data.corpora and from nowhere "
+                "else: '+data.corpora.NAME.path=FILE' for each corpus (or .source and .target)"
+            )
+        parts = dict(config.corpora)
+    else:
+        parts = {"train": config.train}
+    for name, part in parts.items():
+        where = "data.train" if config.kind == "files" else f"data.corpora.{name}"
+        if part.split is not None:
+            raise ConfigError(f"{where}.split names a split on the hub; files have a path")
+        if not part.given:
+            raise ConfigError(
+                f"no training files: give {where}.source=FILE {where}.target=FILE, or "
+                f"{where}.path=FILE (.tsv, .csv, .jsonl or .parquet)"
+            )
+    return parts
+
+
+def _shards(split: SplitConfig, config: DataConfig) -> list[ShardFiles]:
     source, target = config.source_column, config.target_column
-    if content_suffix(split.path) not in (".tsv", ".csv"):
-        source = source or config.source_language
-        target = target or config.target_language
-    return read_table(split.path, source, target)
+    if isinstance(split, PartConfig):
+        source, target = split.source_column or source, split.target_column or target
+    return find_shards(split, source, target, (config.source_language, config.target_language))
 
 
-def _sha256(path: str) -> str:
-    """Of the text, whatever the compression."""
-    digest = hashlib.sha256()
-    with open_bytes(path) as stream:
-        while part := stream.read(1 << 20):
-            digest.update(part)
-    return digest.hexdigest()
+def _origin(split: SplitConfig) -> str:
+    return split.path or f"{split.source}, {split.target}"
+
+
+def _bounds(
+    corpora: Mapping[str, PartConfig], shards: Mapping[str, Sequence[ShardFiles]], train: Pairs
+) -> tuple[Part, ...]:
+    """Up to which of train's line numbers each corpus goes."""
+    parts, n = [], 0
+    for name, part in corpora.items():
+        n += len(shards[name])
+        last = n == len(train.shards) or not train.shards
+        until = int(train.lines[-1]) if last else train.shards[n].before
+        parts.append(Part(name, part.weight, until))
+    return tuple(parts)

@@ -1,12 +1,21 @@
 """A corpus from a hub of data sets, or from a local folder of the same form."""
 
+import hashlib
+import json
 import logging
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from kakehashi.data.config import DataConfig, SplitConfig
 from kakehashi.data.corpora.base import Corpus, assemble
-from kakehashi.data.pairs import Pairs
+from kakehashi.data.corpora.ingest import ingest
+from kakehashi.data.corpora.prepared import hash_files, prepared
+from kakehashi.data.pairfiles import Row
+from kakehashi.data.reading import Watch, expand
 from kakehashi.errors import ConfigError, CorpusError, DataError
+
+_AT_A_TIME = 10_000
 
 
 def load_hub(config: DataConfig) -> Corpus:
@@ -17,25 +26,42 @@ def load_hub(config: DataConfig) -> Corpus:
     """
     if config.hub_path is None:
         raise ConfigError("data.kind=hub needs data.hub_path=NAME (or a local folder)")
+    folder = expand(config.hub_path)
+    files = _hash_folder(folder) if folder.is_dir() else None
     loaded = {
-        name: _load(config, split.split or name)
+        name: _load(config, split.split or name, files)
         for name, split in (("train", config.train), ("valid", config.valid), ("test", config.test))
         if name == "train" or _names_a_split(name, split)
     }
-    pairs = {name: _pairs(data, config) for name, data in loaded.items()}
+    sides = _columns(config)
+    rows = {name: [_HubRows(data, config.hub_path, *sides)] for name, data in loaded.items()}
     info = loaded["train"].info
     provenance = {"data set": config.hub_path, "revision": config.hub_revision or "latest"}
     if config.hub_name is not None:
         provenance["configuration"] = config.hub_name
-    return assemble(
-        config,
-        pairs["train"],
-        pairs.get("valid"),
-        pairs.get("test"),
-        licence=info.license or "see the data set's page",
-        attribution=f"Data set {config.hub_path}",
-        provenance=provenance,
-    )
+
+    def make(folder: Path) -> Corpus:
+        pairs = {name: ingest(part, part[0].name, folder, name) for name, part in rows.items()}
+        return assemble(
+            config,
+            pairs["train"],
+            pairs.get("valid"),
+            pairs.get("test"),
+            licence=info.license or "see the data set's page",
+            attribution=f"Data set {config.hub_path}",
+            provenance=provenance,
+        )
+
+    if files is None:
+        # What the library made of what it fetched.
+        files = hash_files(
+            file["filename"] for data in loaded.values() for file in data.cache_files
+        )
+    return prepared(config, files, make)
+
+
+def _hash_folder(folder: Path) -> dict[str, str]:
+    return hash_files(sorted(str(path) for path in folder.rglob("*") if path.is_file()))
 
 
 def _names_a_split(name: str, split: SplitConfig) -> bool:
@@ -44,15 +70,26 @@ def _names_a_split(name: str, split: SplitConfig) -> bool:
     return split.split is not None
 
 
-def _load(config: DataConfig, split: str) -> Any:
+def _load(config: DataConfig, split: str, files: dict[str, str] | None) -> Any:
+    """A split of a data set on the hub, or of a folder with `files` and their hashes."""
     import datasets
     from datasets.exceptions import DatasetsError
 
+    path, cache = config.hub_path, None
+    if files is not None:
+        # The library goes by the times of files; what it made of other content is not to be found.
+        key = hashlib.sha256(json.dumps(files).encode()).hexdigest()[:24]
+        cache = str(expand(config.root) / "cache" / f"folder-{key}")
+        path = str(expand(path or ""))
     # The client's retries end in one error that says the same; each is a line of its own here.
     logging.getLogger("huggingface_hub").setLevel(logging.ERROR)
     try:
         return datasets.load_dataset(
-            config.hub_path, config.hub_name, revision=config.hub_revision, split=split
+            path,
+            config.hub_name,
+            revision=config.hub_revision,
+            split=split,
+            cache_dir=cache,
         )
     # The hub's client raises its network errors as OSError (ConnectionError); DatasetNotFoundError
     # is one too. An unknown split or configuration is a ValueError, a data set that is a program
@@ -65,22 +102,41 @@ def _load(config: DataConfig, split: str) -> Any:
         ) from error
 
 
-def _pairs(data: Any, config: DataConfig) -> Pairs:
-    flat = data.flatten()
-    sides = []
-    for column, language in (
-        (config.source_column, config.source_language),
-        (config.target_column, config.target_language),
-    ):
-        name = column or language
-        if name not in flat.column_names:
-            raise DataError(
-                f"{config.hub_path}: no field {name!r}; there are {', '.join(flat.column_names)} "
-                "(set data.source_column=... data.target_column=...)"
-            )
-        texts = list(flat[name])
-        for number, text in enumerate(texts, 1):
-            if not isinstance(text, str):
-                raise DataError(f"{config.hub_path}, row {number}: {name!r} is {text!r}, not text")
-        sides.append(texts)
-    return Pairs(sides[0], sides[1], f"{config.hub_path} ({data.split})")
+def _columns(config: DataConfig) -> tuple[str, str]:
+    return (
+        config.source_column or config.source_language,
+        config.target_column or config.target_language,
+    )
+
+
+class _HubRows:
+    """The pairs of a split, read some thousands at a time."""
+
+    def __init__(self, data: Any, path: str, source: str, target: str) -> None:
+        """Raises DataError for fields that the data set does not have."""
+        self.name = f"{path} ({data.split})"
+        self.size = len(data)
+        self._path, self._sides = path, (source, target)
+        self._data = data.flatten()
+        for side in self._sides:
+            if side not in self._data.column_names:
+                raise DataError(
+                    f"{path}: no field {side!r}; there are {', '.join(self._data.column_names)} "
+                    "(set data.source_column=... data.target_column=...)"
+                )
+
+    def rows(self, watch: Watch | None = None) -> Iterator[Row]:
+        """Number, source, target; raises DataError for a field that is not text."""
+        number = 0
+        for part in self._data.select_columns(list(dict.fromkeys(self._sides))).iter(_AT_A_TIME):
+            pairs = list(zip(*(part[side] for side in self._sides), strict=True))
+            for pair in pairs:
+                number += 1
+                for side, text in zip(self._sides, pair, strict=True):
+                    if not isinstance(text, str):
+                        raise DataError(
+                            f"{self._path}, row {number}: {side!r} is {text!r}, not text"
+                        )
+                yield number, *pair
+            if watch is not None:
+                watch(len(pairs))
