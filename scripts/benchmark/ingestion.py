@@ -84,7 +84,7 @@ def prepare(folder: Path, *, lexicon: bool) -> None:
     data = TranslationData(corpus, tokenizer, root=folder)
     done("tokenised")
     batches = data.train_dataloader()
-    batches.sampler.batches()
+    next(iter(batches))
     done(f"{len(batches):,} batches")
     if lexicon:
         learn_lexicon(data.train_tokens, tokenizer.vocab_size)
