@@ -46,7 +46,7 @@ WORDS = {
     "https://a.example/?b=1": "https://a.example/?b=1",
 }
 """A language and its translation. What other programs take for control symbols are words of it."""
-LONGEST = 4
+LONGEST = 7
 """Words in its longest sentence."""
 CONFIGS: dict[str, Any] = {
     "transformer": TransformerConfig(
@@ -63,7 +63,7 @@ BY_HEART = (
     "mond haus baum hund",
 )
 """What the models must not get wrong."""
-UPDATES = 150
+UPDATES = 300
 
 
 def in_english(line: str) -> str:
@@ -80,7 +80,7 @@ def sentences(count: int, seed: int) -> list[str]:
 @pytest.fixture(scope="session")
 def language() -> tuple[list[str], Tokenizer]:
     """Sentences to learn from, and a tokenizer that knows every word of them."""
-    lines = [*sentences(300, seed=3), *BY_HEART * 10]
+    lines = [*sentences(500, seed=3), *BY_HEART * 10]
     spoken = [*lines, *map(in_english, lines)]
     return lines, Tokenizer.train(spoken, vocab_size=400, kind="bpe", character_coverage=1.0)
 
@@ -96,7 +96,7 @@ def learn(model: Any, tokenizer: Tokenizer, lines: list[str], updates: int) -> N
     decay = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda update: 1 - update / updates)
     dice = random.Random(5)
     for _ in range(updates):
-        batch = dice.sample(lines, 24)
+        batch = dice.sample(lines, 32)
         source = padded([[*ids, EOS] for ids in tokenizer.encode_batch(batch)])
         rows = tokenizer.encode_batch([in_english(line) for line in batch])
         target = padded([[BOS, *ids, EOS] for ids in rows])
@@ -142,13 +142,17 @@ def bundles(
     return folder
 
 
-@pytest.fixture(params=[*CONFIGS, *(f"{kind}-random" for kind in CONFIGS)])
+LEARNT = [pytest.param(kind, marks=pytest.mark.slow) for kind in CONFIGS]
+"""Learning takes half a minute."""
+
+
+@pytest.fixture(params=[*(f"{kind}-random" for kind in CONFIGS), *LEARNT])
 def folder(request: pytest.FixtureRequest, bundles: Callable[[str], Path]) -> Path:
     """Each kind of model, trained and random."""
     return bundles(request.param)
 
 
-@pytest.fixture(params=CONFIGS)
+@pytest.fixture(params=LEARNT)
 def learnt(request: pytest.FixtureRequest, bundles: Callable[[str], Path]) -> Path:
     """Each kind of model, having learnt the language."""
     return bundles(request.param)

@@ -71,15 +71,15 @@ def test_trained_models_say_what_they_have_learnt(
     known = [(text, word_for_word(line)) for line, text in pairs if word_for_word(line) is not None]
     assert len(known) >= 8
     assert [text for text, _ in known] == [expected for _, expected in known]
-    # Each part has some words: the models know sentences of four, so not every one.
-    assert len(long[1].split()) >= len(long[0].split()) / 20
+    # Each part has some words: the models know sentences of seven, so not every one.
+    assert len(long[1].split()) >= len(long[0].split()) / 25
 
 
 def test_of_a_long_line_every_word_is_translated_in_order(
-    learnt: Path, cases: Path, monkeypatch: pytest.MonkeyPatch
+    folder: Path, cases: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With a search that only repeats what it is given, the line comes out as it went in."""
-    translator = Translator.load(learnt)
+    translator = Translator.load(folder)
 
     def repeat(rows: list[list[int]], *settings: Any) -> list[list[Hypothesis]]:
         assert all(len(row) < translator.config.max_length for row in rows)
