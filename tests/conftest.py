@@ -1,4 +1,4 @@
-"""What every test shares: shapes checked, threads limited, a small corpus, the shared folder."""
+"""What every test shares: shapes checked, threads limited, a small corpus, commands at hand."""
 
 import os
 
@@ -11,6 +11,9 @@ os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ["HF_DATASETS_OFFLINE"] = "1"
 os.environ["DO_NOT_TRACK"] = "1"
 
+import io
+import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -80,6 +83,40 @@ def shared_folder() -> Path:
     if not folder.is_dir():
         pytest.skip(f"needs the reference data in {folder}, which is not there")
     return folder
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a command ended."""
+
+    status: int
+    out: bytes
+    err: str
+
+
+Kakehashi = Callable[..., Ended]
+
+
+@pytest.fixture
+def kakehashi(
+    monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
+) -> Kakehashi:
+    """Run `kakehashi` with some words and bytes on standard input."""
+    from kakehashi.commands.main import main
+
+    def run(*words: object, stdin: bytes = b"") -> Ended:
+        monkeypatch.setattr(sys, "argv", ["kakehashi", *map(str, words)])
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin), encoding="ascii"))
+        capsysbinary.readouterr()
+        status = 0
+        try:
+            main()
+        except SystemExit as end:
+            status = end.code if isinstance(end.code, int) else int(end.code is not None)
+        out, err = capsysbinary.readouterr()
+        return Ended(status, out, err.decode("utf-8"))
+
+    return run
 
 
 @pytest.fixture(autouse=True)

@@ -1,54 +1,16 @@
-"""Commands run in this process, and a model folder for them."""
+"""A model folder for commands to work with."""
 
-import io
-import sys
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
-from kakehashi.commands.main import main
 from kakehashi.data.tokenizer import Tokenizer
 from kakehashi.decoding.config import DecodingConfig
 from kakehashi.inference import save_bundle
 from kakehashi.models.build import build_model
 from kakehashi.models.config import RNNConfig
-
-
-@dataclass(frozen=True)
-class Ended:
-    """How a command ended."""
-
-    status: int
-    out: bytes
-    err: str
-
-
-Kakehashi = Callable[..., Ended]
-
-
-@pytest.fixture
-def kakehashi(
-    monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
-) -> Kakehashi:
-    """Run `kakehashi` with some words and bytes on standard input."""
-
-    def run(*words: object, stdin: bytes = b"") -> Ended:
-        monkeypatch.setattr(sys, "argv", ["kakehashi", *map(str, words)])
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin), encoding="ascii"))
-        capsysbinary.readouterr()
-        status = 0
-        try:
-            main()
-        except SystemExit as end:
-            status = end.code if isinstance(end.code, int) else int(end.code is not None)
-        out, err = capsysbinary.readouterr()
-        return Ended(status, out, err.decode("utf-8"))
-
-    return run
 
 
 @pytest.fixture(scope="session")

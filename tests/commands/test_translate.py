@@ -99,7 +99,7 @@ def test_what_goes_wrong_is_said_in_one_line_and_leaves_nothing(
         ([tmp_path / "nowhere"], b"", "nowhere"),
         ([model_folder, "-i", tmp_path / "missing"], b"", "missing does not exist"),
         ([model_folder, "-i", tmp_path / "bad", "-o", tmp_path / "out"], b"", "bad, line 2"),
-        ([model_folder, "-o", tmp_path / "out"], b"gut\n\xff\n", "standard input, line 2"),
+        ([model_folder, "-o", tmp_path / "out"], b"\n\xff\n", "standard input, line 2"),
         ([model_folder, "-o", tmp_path / "no" / "out"], b"gut\n", "cannot write"),
         ([model_folder, "-o", tmp_path / "out.gz"], b"gut\n", "plain text"),
         ([model_folder, "--n-best", 4], b"gut\n", "n-best list of 4"),

@@ -1,9 +1,13 @@
 """Windows, batches by length, padded tensors."""
 
+from collections.abc import Iterator
+
+import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kakehashi.errors import DataError
 from kakehashi.inference.batches import (
     PIECES_A_SENTENCE,
     length_batches,
@@ -37,6 +41,17 @@ def test_windows_read_no_further_than_asked() -> None:
     assert next(source) == 3
     assert list(chunks) == [[4, 5, 6]]
     assert list(windows([], 3)) == []
+
+
+def test_items_before_one_that_cannot_be_read_come_first() -> None:
+    def items() -> Iterator[int]:
+        yield from range(5)
+        raise DataError("line 6")
+
+    chunks = windows(items(), 3)
+    assert [next(chunks), next(chunks)] == [[0, 1, 2], [3, 4]]
+    with pytest.raises(DataError, match="line 6"):
+        next(chunks)
 
 
 def test_rows_end_in_eos_and_only_then_are_padded() -> None:

@@ -1,7 +1,6 @@
 """N lines in, N lines out, in order, whatever they hold, and each as if it were alone."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +8,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kakehashi.data.reading import read_lines
 from kakehashi.errors import ConfigError
 from kakehashi.inference import Translation, Translator
 from kakehashi.symbols import BOS, EOS, PAD, UNK
@@ -160,25 +158,6 @@ def test_a_translation_that_does_not_end_is_said_to_be_cut(
     assert cut
     for translation in cut:
         assert translation.text
-
-
-def test_reported_cases_of_other_toolkits(translator: Translator, shared_folder: Path) -> None:
-    lines = read_lines(shared_folder / "cases" / "translate_lines.txt")
-    assert len(lines) == 20
-    longest = max(range(20), key=lambda place: len(lines[place]))
-    # Few steps for the line of three thousand words: they would take minutes.
-    decoding = replace(translator.config.decoding, beam=2, max_ratio=0.001)
-    translator.config = replace(translator.config, decoding=decoding)
-    found = translator.translate(lines, batch_size=16)
-    assert len(found) == 20
-    assert {2, 4, 5} <= {number for number, t in enumerate(found, 1) if not t.text}
-    assert any(f"line {longest + 1} has" in warning for warning in found[longest].warnings)
-    del lines[longest], found[longest]
-    for batch_size in (1, 2):
-        again = translator.translate(lines, batch_size=batch_size)
-        assert all(same(a, b) for a, b in zip(again, found, strict=True))
-    crlf = translator.translate(read_lines(shared_folder / "cases" / "translate_crlf.txt"))
-    assert crlf == translator.translate(["hund", "katze", "", "haus"])
 
 
 def test_score_of_a_translation_by_hand(translator: Translator) -> None:

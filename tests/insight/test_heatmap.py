@@ -9,7 +9,6 @@ import pytest
 from matplotlib import image
 from matplotlib.figure import Figure
 
-from kakehashi.data.reading import read_lines
 from kakehashi.errors import ConfigError, DataError
 from kakehashi.insight import heatmap as room
 from kakehashi.insight.fonts import DEFAULT, fonts_for, install_hint
@@ -155,12 +154,3 @@ def test_placeholders_are_no_font_for_anything() -> None:
 )
 def test_the_package_to_install(characters: str, package: str) -> None:
     assert package in install_hint(characters)
-
-
-def test_reported_labels(shared_folder: Path, tmp_path: Path, figures: list[Figure]) -> None:
-    labels = read_lines(shared_folder / "cases" / "attention_labels.txt")
-    heatmap(weights(4, 4), labels, labels, tmp_path / "map.png")
-    shown, _ = texts(figures[0])
-    assert shown[1:3] == labels[1:3]
-    drawn = np.asarray(figures[0].axes[0].images[0].get_array())
-    assert drawn.sum(-1) == pytest.approx(np.ones(4))

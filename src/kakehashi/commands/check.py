@@ -74,8 +74,8 @@ def check(
         found = audit(splits, tokenizer=pieces, identify=languages, say=say)
     for path, render in ((json, as_json), (html, page)):
         if path is not None:
-            with output_stream(path) as stream:
-                stream.write(render(found))
+            with output_stream(path) as output:
+                output.stream.write(render(found))
     print_audit(found, sys.stdout)
     if strict and not found.clean:
         raise typer.Exit(FAILED)

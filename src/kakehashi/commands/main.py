@@ -11,6 +11,7 @@ from kakehashi.commands.compare import compare
 from kakehashi.commands.evaluate import evaluate
 from kakehashi.commands.exits import fail, interrupted
 from kakehashi.commands.heatmap import heatmap
+from kakehashi.commands.streams import drop_unwritten, hold_standard_streams
 from kakehashi.commands.translate import translate
 from kakehashi.errors import KakehashiError
 
@@ -61,9 +62,11 @@ app.command()(compare)
 
 def main() -> None:
     """Run the command line; errors meant for people become one message and exit status 1."""
+    hold_standard_streams()
     try:
         app()
     except KakehashiError as error:
+        drop_unwritten()
         fail(error)
     except KeyboardInterrupt:
         interrupted()
@@ -71,6 +74,9 @@ def main() -> None:
         # the reader of our output has gone, as with `| head`
         sys.stderr.close()
         sys.exit(1)
+    except OSError as error:
+        drop_unwritten()
+        fail(error)  # a full disk, a closed output: what the system says is what there is to say
 
 
 if __name__ == "__main__":

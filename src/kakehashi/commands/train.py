@@ -18,6 +18,9 @@ from kakehashi.commands.config import config_dir, read_config, register_schemas
 from kakehashi.commands.exits import fail, interrupted
 from kakehashi.errors import ConfigError, KakehashiError
 
+REMAINS = ("checkpoints", "model", "summary.json")
+"""What an earlier run leaves in its folder, and another one would write over."""
+
 
 def train(words: Sequence[str] | None = None) -> None:
     """Run `kakehashi train` with these words (None: those of the command line).
@@ -62,8 +65,10 @@ def _task(composed: DictConfig) -> None:
     hydra_config = HydraConfig.get()
     folder = Path(hydra_config.runtime.output_dir)
     words = list(hydra_config.overrides.task)
+    fresh = {path.name for path in folder.iterdir()} <= {".hydra"}
     try:
         config = read_config(composed)
+        _refuse_second_run(folder)
         (folder / "config.yaml").write_text(
             OmegaConf.to_yaml(composed, resolve=True), encoding="utf-8"
         )
@@ -72,16 +77,25 @@ def _task(composed: DictConfig) -> None:
 
         run(config, folder, words)
     except KakehashiError as error:
-        _remove_if_nothing_was_trained(folder)
+        _remove_if_nothing_was_trained(folder, fresh)
         fail(error)
     except KeyboardInterrupt:
-        kept = not _remove_if_nothing_was_trained(folder)
+        kept = not _remove_if_nothing_was_trained(folder, fresh)
         interrupted(f"what was trained so far is in {folder / 'checkpoints'}" if kept else "")
 
 
-def _remove_if_nothing_was_trained(folder: Path) -> bool:
-    """Leave no empty run folders behind."""
-    if any((folder / "checkpoints").glob("*.ckpt")):
+def _refuse_second_run(folder: Path) -> None:
+    """Only with ``hydra.run.dir``: by itself every run has a folder of its own."""
+    if found := [name for name in REMAINS if (folder / name).exists()]:
+        raise ConfigError(
+            f"{folder} holds a run already ({', '.join(found)}), and nothing in it is overwritten: "
+            "give another folder, or leave hydra.run.dir out"
+        )
+
+
+def _remove_if_nothing_was_trained(folder: Path, fresh: bool) -> bool:
+    """Leave no empty run folders behind; a folder that held something before is never removed."""
+    if not fresh or any((folder / "checkpoints").glob("*.ckpt")):
         return False
     shutil.rmtree(folder, ignore_errors=True)
     if not any(folder.parent.iterdir()):

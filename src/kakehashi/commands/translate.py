@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from kakehashi.inference.translator import Translation
+    from kakehashi.inference.translation import Translation
 
 
 class Format(StrEnum):

@@ -3,7 +3,8 @@
 from kakehashi.inference.bundle import Bundle, load_bundle
 from kakehashi.inference.save import save_bundle
 from kakehashi.inference.settings import BundleConfig
-from kakehashi.inference.translator import Translation, Translator
+from kakehashi.inference.translation import Translation
+from kakehashi.inference.translator import Translator
 
 __all__ = [
     "Bundle",

@@ -1,13 +1,13 @@
 """Which sentences of a window are decoded together."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
 from typing import TypeVar
 
 import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
 
+from kakehashi.errors import DataError
 from kakehashi.symbols import EOS, PAD
 
 PIECES_A_SENTENCE = 64
@@ -18,9 +18,22 @@ T = TypeVar("T")
 
 
 def windows(items: Iterable[T], size: int) -> Iterator[list[T]]:
-    """Consecutive lists of ``size`` items; the last may be shorter. Reads no further ahead."""
-    iterator = iter(items)
-    while window := list(islice(iterator, size)):
+    """Consecutive lists of ``size`` items; the last may be shorter. Reads no further ahead.
+
+    Where the items end in a DataError (a line that cannot be read), those before it come first.
+    """
+    window: list[T] = []
+    try:
+        for item in items:
+            window.append(item)
+            if len(window) == size:
+                yield window
+                window = []
+    except DataError:
+        if window:
+            yield window
+        raise
+    if window:
         yield window
 
 

@@ -1,11 +1,11 @@
 """User-defined symbols: whether a translation has those of its source."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
 
 def changed_symbols(
-    source: Sequence[int], translation: Sequence[int], symbols: Mapping[int, str]
+    source: Iterable[int], translation: Iterable[int], symbols: Mapping[int, str]
 ) -> str:
     """What became of the source's symbols, such as ``lacks {name}, adds <b>``; empty if all's well.
 

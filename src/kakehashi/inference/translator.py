@@ -1,8 +1,9 @@
 """Translating lines of text with a finished model."""
 
-import re
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import Self
 
@@ -17,27 +18,14 @@ from kakehashi.errors import ConfigError
 from kakehashi.inference.batches import length_batches, source_tensors, windows
 from kakehashi.inference.bundle import Bundle, load_bundle
 from kakehashi.inference.device import choose_device
+from kakehashi.inference.parts import joint, parts
 from kakehashi.inference.symbols import changed_symbols
+from kakehashi.inference.translation import Line, Translation, join_parts, one_line
 from kakehashi.models.interface import AttentionMaps
 from kakehashi.symbols import BOS, EOS
 
 WINDOW = 32
 """Batches read ahead, so that sentences of like length can be decoded together."""
-
-_CONTROL = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x9f]")
-
-
-@dataclass(frozen=True)
-class Translation:
-    """What became of one line."""
-
-    text: str
-    score: float
-    """``log p / length ** length_penalty`` of the best hypothesis; 0 for a blank line."""
-    hypotheses: tuple[tuple[str, float], ...]
-    """The n-best list, best first: texts and scores; the first is ``text`` and ``score``."""
-    warnings: tuple[str, ...] = ()
-    """What the reader should know: a line longer than the model's training, a cut translation."""
 
 
 @dataclass(frozen=True)
@@ -116,8 +104,10 @@ class Translator:
         """Translate lines as they come, in order, reading 32 batches ahead.
 
         With a batch size of 1 nothing is read ahead: every line is answered before the next is
-        asked for. A line without visible characters comes out empty, without being decoded. A
-        translation is one line: line breaks that a model writes become spaces.
+        asked for. A line without visible characters comes out empty, without being decoded. A line
+        longer than any sentence of the model's training is cut into parts, near sentence ends where
+        it has some; each is translated by itself, and a warning says so. A translation is one
+        line: line breaks that a model writes become spaces.
 
         Args:
             lines: source text, one sentence (or what the model was trained on) a line.
@@ -128,6 +118,7 @@ class Translator:
 
         Raises:
             ConfigError: for a setting out of range.
+            DataError: whatever ``lines`` raises, after the lines before it have been translated.
         """
         if isinstance(lines, str):
             raise TypeError("lines must be a list of lines, not one text: use [text]")
@@ -151,23 +142,47 @@ class Translator:
         size = 1 if config.batch_size == 1 else WINDOW * config.batch_size
         first = 1
         for window in windows(lines, size):
-            yield from self._window(window, first, config, n_best)
+            yield from self._window(self._read(window, first), config, n_best)
             first += len(window)
 
+    def _read(self, lines: list[str], first: int) -> list[Line]:
+        """Pieces of each line; a line longer than the model's training in parts."""
+        read = []
+        for number, (line, row) in enumerate(
+            zip(lines, self.tokenizer.encode_batch(lines), strict=True), first
+        ):
+            rows = [] if is_blank(line) else [row]
+            if rows and not self._fits(row):
+                whole = parts(line, lambda part: self._fits(self.tokenizer.encode(part)))
+                rows = self.tokenizer.encode_batch(list(whole))
+            read.append(Line(number, len(row) + 1, rows))
+        return read
+
+    def _fits(self, row: Sequence[int]) -> bool:
+        return len(row) + 1 <= self.config.max_length
+
     def _window(
-        self, lines: list[str], first: int, config: DecodingConfig, n_best: int
-    ) -> list[Translation]:
-        translations = [Translation("", 0.0, (("", 0.0),))] * len(lines)
-        visible = [place for place, line in enumerate(lines) if not is_blank(line)]
-        pieces = self.tokenizer.encode_batch([lines[place] for place in visible])
-        lengths = [len(row) + 1 for row in pieces]
-        for batch in length_batches(lengths, config.batch_size):
-            found = self._search([pieces[index] for index in batch], config, n_best)
+        self, lines: list[Line], config: DecodingConfig, n_best: int
+    ) -> Iterator[Translation]:
+        """Decode the parts of all lines by length; each line comes out once those before it have.
+
+        A long line, decoded last, does not hold up those before it. Equal parts are decoded once.
+        """
+        places: dict[tuple[int, ...], list[tuple[Line, int]]] = {}
+        for line in lines:
+            for number, row in enumerate(line.parts):
+                places.setdefault(tuple(row), []).append((line, number))
+        rows = list(places)
+        waiting = deque(lines)
+        for batch in length_batches([len(row) + 1 for row in rows], config.batch_size):
+            found = self._search([rows[index] for index in batch], config, n_best)
             for index, hypotheses in zip(batch, found, strict=True):
-                place = visible[index]
-                warnings = self._warnings(first + place, pieces[index], hypotheses)
-                translations[place] = self._translation(hypotheses, warnings)
-        return translations
+                for line, number in places[rows[index]]:
+                    line.found[number] = hypotheses
+            while waiting and waiting[0].done:
+                yield self._translation(waiting.popleft(), n_best)
+        for line in waiting:  # nothing but blank lines
+            yield self._translation(line, n_best)
 
     def _search(
         self, rows: Sequence[Sequence[int]], config: DecodingConfig, n_best: int
@@ -189,30 +204,19 @@ class Translator:
             n_best=n_best,
         )
 
-    def _translation(
-        self, hypotheses: Sequence[Hypothesis], warnings: tuple[str, ...]
-    ) -> Translation:
-        best = tuple((_one_line(self.tokenizer.decode(h.ids)), h.score) for h in hypotheses)
+    def _translation(self, line: Line, n_best: int) -> Translation:
+        if not line.parts:
+            return Translation("", 0.0, (("", 0.0),))
+        found = [line.found[number] for number in range(len(line.parts))]
+        texts = [
+            [(one_line(self.tokenizer.decode(h.ids)), h.score) for h in part] for part in found
+        ]
+        best = join_parts(texts, n_best, joint(self.config.target_language))
+        warnings = line.warnings(self.config.max_length)
+        read, written = chain(*line.parts), chain(*(part[0].ids for part in found))
+        if changed := changed_symbols(read, written, self._symbols):
+            warnings += (f"line {line.number}: the translation {changed}",)
         return Translation(*best[0], best, warnings)
-
-    def _warnings(
-        self, line: int, pieces: Sequence[int], hypotheses: Sequence[Hypothesis]
-    ) -> tuple[str, ...]:
-        warnings, length = [], len(pieces) + 1
-        if length > self.config.max_length:
-            warnings.append(
-                f"line {line} has {length:,} pieces, the model was trained on at most "
-                f"{self.config.max_length:,}: it was translated whole, but expect less of it than "
-                "of shorter lines"
-            )
-        if not hypotheses[0].finished:
-            warnings.append(
-                f"line {line}: the translation did not come to an end and was cut after "
-                f"{len(hypotheses[0].ids):,} pieces"
-            )
-        if changed := changed_symbols(pieces, hypotheses[0].ids, self._symbols):
-            warnings.append(f"line {line}: the translation {changed}")
-        return tuple(warnings)
 
     def score_tokens(self, line: str, target: str) -> tuple[tuple[str, ...], tuple[float, ...]]:
         """The pieces of a given translation, EOS last, and the log probability of each."""
@@ -248,8 +252,3 @@ class Translator:
             tuple(self.tokenizer.pieces([BOS, *ids])),
             tuple(self.tokenizer.pieces([*ids, EOS])),
         )
-
-
-def _one_line(text: str) -> str:
-    """The text on one line: no break of any kind, no control character, no mark for a space."""
-    return _CONTROL.sub("", " ".join(text.replace("\u2581", " ").splitlines()))

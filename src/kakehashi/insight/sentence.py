@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from kakehashi.errors import ConfigError
+from kakehashi.data.reading import is_blank
+from kakehashi.errors import ConfigError, DataError
 from kakehashi.inference.translator import Translator
 from kakehashi.insight.heatmap import heatmap, picture_format
 
@@ -31,9 +32,11 @@ def draw_attention(
 
     Raises:
         ConfigError: for a layer or a head that the model does not have, or a kind of picture.
-        DataError: when the picture cannot be written.
+        DataError: when the picture cannot be written; for a line without visible characters, and
+            one that is longer than the model's training (translated in parts, see ``Translator``).
     """
     picture_format(path)
+    _check(translator, line, target)
     attention = translator.attention(line, target)
     maps = attention.maps.cross
     if layer is None:
@@ -52,6 +55,17 @@ def draw_attention(
     source, written = map(_labels, (attention.source, attention.target_output))
     heatmap(chosen.cpu().numpy(), source, written, path, title=title)
     return title
+
+
+def _check(translator: Translator, line: str, target: str | None) -> None:
+    if is_blank(line):
+        raise DataError("the text has no visible character: there is nothing to translate")
+    pieces, longest = len(translator.tokenizer.encode(line)) + 1, translator.config.max_length
+    if target is None and pieces > longest:
+        raise DataError(
+            f"the text has {pieces:,} pieces, the model was trained on at most {longest:,} and "
+            "translates longer text in parts: give one sentence of it, or the translation to follow"
+        )
 
 
 def _labels(pieces: tuple[str, ...]) -> list[str]:

@@ -1,0 +1,99 @@
+"""Where a long line is cut, and how the translations of its parts are put together."""
+
+from itertools import product
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kakehashi.data.reading import is_blank
+from kakehashi.inference.parts import joint, parts
+from kakehashi.inference.translation import join_parts
+
+
+def visible(text: str) -> str:
+    return "".join(c for c in text if not is_blank(c))
+
+
+@given(
+    line=st.text(st.sampled_from("ab .,。\u200b\u3000\u0301é猫"), max_size=80),
+    most=st.integers(1, 9),
+)
+def test_parts_fit_and_nothing_visible_is_lost(line: str, most: int) -> None:
+    found = list(parts(line, lambda part: len(part) <= most))
+    assert visible("".join(found)) == visible(line)
+    assert all(len(part) <= most for part in found)
+    assert not any(is_blank(part) for part in found)
+    if len(line) <= most and not is_blank(line):
+        assert found == [line]
+
+
+@pytest.mark.parametrize(
+    ("line", "cut"),
+    [
+        ("Der Mond scheint. Es ist, wie immer, still.", 18),
+        ("Er sagte: „Der Mond scheint hell!“ Dann ging er, ohne Hut, hinaus.", 35),
+        ("Der Mond scheint heute, es ist still hier.", 24),
+        ("Der Mond scheint heute Nacht", 17),
+        ("月が昇る。山は、静かです。", 5),
+        ("月が昇ると、山は静かです", 6),
+        ("אבגדה? וזחטיכ", 7),
+        ("aaaaaaaaaa", 5),
+    ],
+)
+def test_cut_after_a_sentence_else_a_clause_else_a_word(line: str, cut: int) -> None:
+    first, second = parts(line, lambda part: len(part) < len(line))
+    assert (first, second) == (line[:cut], line[cut:])
+
+
+@pytest.mark.parametrize(
+    "line", ["aae\u0301aa", "a👩\u200d👧aaa", "aa👩\u200d👧aa", "aaa👩\u200d👧a"]
+)
+def test_what_belongs_together_is_not_cut(line: str) -> None:
+    first, second = parts(line, lambda part: len(part) < len(line))
+    assert first + second == line
+    for whole in ("e\u0301", "👩\u200d👧"):
+        assert (whole in line) == (whole in first or whole in second)
+
+
+def test_parts_of_a_long_line_are_of_like_length() -> None:
+    found = [len(part) for part in parts("wort " * 3000, lambda part: len(part) <= 500)]
+    assert sum(found) == 15000
+    assert min(found) >= 500 / 4
+
+
+@pytest.mark.parametrize(
+    ("language", "between"),
+    [("en", " "), ("de-AT", " "), ("ja", ""), ("zh-Hans", ""), ("ZH_TW", ""), ("ko", " ")],
+)
+def test_what_stands_between_parts(language: str, between: str) -> None:
+    assert joint(language) == between
+
+
+@given(
+    lists=st.lists(
+        st.lists(st.integers(-40, 0), min_size=1, max_size=4).map(sorted), min_size=1, max_size=4
+    ),
+    n_best=st.integers(1, 5),
+)
+def test_the_best_of_all_combinations(lists: list[list[int]], n_best: int) -> None:
+    hypotheses = [
+        [(f"{place}{rank}", s / 4) for rank, s in enumerate(row[::-1])]
+        for place, row in enumerate(lists)
+    ]
+    found = join_parts(hypotheses, n_best, "-")
+    every = sorted(
+        (sum(s for _, s in way) / len(way) for way in product(*hypotheses)), reverse=True
+    )
+    assert [score for _, score in found] == pytest.approx(every[:n_best])
+    assert found[0][0] == "-".join(row[0][0] for row in hypotheses)
+    scores = {
+        "-".join(t for t, _ in way): sum(s for _, s in way) / len(way)
+        for way in product(*hypotheses)
+    }
+    assert all(scores[text] == pytest.approx(score) for text, score in found)
+    assert len(dict(found)) == len(found)
+
+
+def test_an_empty_translation_of_a_part_leaves_no_gap() -> None:
+    assert join_parts([[("a", -1.0)], [("", -2.0)], [("b", -3.0)]], 1, " ") == (("a b", -2.0),)
