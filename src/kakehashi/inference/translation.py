@@ -21,9 +21,9 @@ class Translation:
     hypotheses: tuple[tuple[str, float], ...]
     """The n-best list, best first: texts and scores; the first is ``text`` and ``score``."""
     warnings: tuple[str, ...] = ()
-    """What the reader should know: in one sentence that the line is longer than the model's training
-    and was translated in parts, that a translation did not come to an end; in another one that
-    user-defined symbols were lost or added."""
+    """What the reader should know: in one sentence that the line is longer than the model's
+    training and was translated in parts, or that a translation did not come to an end; in another
+    one that user-defined symbols were lost or added."""
 
 
 @dataclass
