@@ -3,8 +3,8 @@
 Algorithm 1 of the paper, for each run (see `kakehashi.data.subwords`): in every step each merge
 that could be made is left out with probability p, and the one of the highest priority among the
 rest is made; the run is finished when none is left. p = 0 is plain BPE, p = 1 single characters.
-The paper's unit is a word. A run is one where there are spaces, and in scripts without them it is
-about as long, where whole sentences would have so many steps that hardly a merge stays undone.
+The paper's unit is a word. A run is one where there are spaces; in scripts without them it is cut
+short, because a whole sentence would have so many steps that hardly a merge stays undone.
 
 A runs of at most L characters, all advanced together, one merge a step.
 """
