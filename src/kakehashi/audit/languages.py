@@ -1,36 +1,18 @@
 """Whether each side is written in its script and its language."""
 
-import importlib.util
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from kakehashi.audit.findings import Finding, Hits, Severity, Side, Text
+from kakehashi.data.languages import identifier
 from kakehashi.data.scripts import script_share, scripts_of
-
-if TYPE_CHECKING:
-    from py3langid.langid import LanguageIdentifier
 
 IDENTIFIED = 100_000
 """Lines of a side that are identified; of longer ones, every so many."""
 _SCRIPT_SHARE = 0.5
-_SURE = 0.9
 _FEW = 10
 """Lines that say nothing yet about a whole side."""
-_SHORTEST = 20
-"""Letters that a line must have for its language to be more than a guess (half of it for scripts
-without spaces)."""
-_SAME = {"nb": "no", "nn": "no", "iw": "he", "in": "id", "fil": "tl", "cmn": "zh", "hr": "sh"} | {
-    "bs": "sh",
-    "sr": "sh",
-}
-"""Codes that mean, or cannot be told from, another one."""
-
-
-def installed() -> bool:
-    """Whether the library that identifies languages is there."""
-    return importlib.util.find_spec("py3langid") is not None
 
 
 def wrong_script(text: Text) -> Iterator[Finding]:
@@ -60,28 +42,14 @@ def languages(text: Text) -> Iterator[Finding]:
     A side of which no language is said (or none that the library knows) is held against the one
     that most of its lines are in.
     """
-    identifier = _identifier()
-    known = frozenset(_SAME.get(name, name) for name in identifier.labels)
+    model = identifier()
     for side, lines, language in text.sides():
         step = max(1, -(-len(lines) // IDENTIFIED))
         indices = range(0, len(lines), step)
-        found = _identify(identifier, lines, indices)
+        named = ((index, model.identify(lines[index])) for index in indices)
+        found = {index: name for index, name in named if name is not None}
         if found:
-            yield from _judge(text, side, _base(language, known), found, len(indices), step)
-
-
-def _identify(
-    identifier: "LanguageIdentifier", lines: Sequence[str], indices: range
-) -> dict[int, str]:
-    """The language of each line that is long enough and surely in one, by its index."""
-    found = {}
-    for index in indices:
-        line = lines[index]
-        if sum(map(str.isalpha, line)) >= (_SHORTEST if line.isascii() else _SHORTEST // 2):
-            name, probability = identifier.classify(line)
-            if probability > _SURE:
-                found[index] = _SAME.get(name, name)
-    return found
+            yield from _judge(text, side, model.code(language), found, len(indices), step)
 
 
 def _judge(
@@ -116,17 +84,3 @@ def _judge(
         advice = "identification errs on short lines and names: look at the examples"
         finding = hits.finding(text, "language.identified", severity, title, side, advice)
         yield replace(finding, of=tried)
-
-
-def _base(language: str, known: frozenset[str]) -> str:
-    """The language's code without region and script; empty where the library doesn't know it."""
-    base = language.replace("_", "-").split("-")[0].lower()
-    base = _SAME.get(base, base)
-    return base if base in known else ""
-
-
-def _identifier() -> "LanguageIdentifier":
-    from py3langid.langid import MODEL_FILE, LanguageIdentifier
-
-    # norm_probs: probabilities that add up to 1, by a temperature that follows the length.
-    return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)

@@ -13,6 +13,7 @@ from kakehashi.audit.lengths import Distribution, distributions, ratio_outliers
 from kakehashi.audit.overlap import overlap
 from kakehashi.audit.sentences import blank_sides, markup, no_words, untranslated
 from kakehashi.audit.subwords import Pieces, in_pieces
+from kakehashi.data.languages import installed
 from kakehashi.data.tokenizer import Tokenizer
 
 INSTALL = "pip install 'kakehashi[check]'"
@@ -63,7 +64,7 @@ def audit(
     `tokenizer` adds what it makes of the text; `identify=False` leaves out the identification of
     languages, which takes the most time. `say` hears what is being done. Reads, changes nothing.
     """
-    identify_languages = identify and languages.installed()
+    identify_languages = identify and installed()
     skipped = []
     if identify and not identify_languages:
         skipped.append(f"languages were not identified: it needs py3langid ({INSTALL})")
