@@ -47,7 +47,7 @@ def test_no_sentence_is_in_two_splits(
         for other in parts[i + 1 :]:
             assert not set(map(normalised, one.source)) & set(map(normalised, other.source))
             assert not set(map(normalised, one.target)) & set(map(normalised, other.target))
-            assert overlaps(one, other) == {}
+            assert overlaps(one, [other]) == [{}]
 
 
 def chains(n: int) -> Pairs:
@@ -92,7 +92,7 @@ def test_blank_sides_go_in_pairs_into_the_ledger() -> None:
 def test_overlaps_name_the_side() -> None:
     train = Pairs(["Ein Hut.", "Zwei", "Drei", "Vier"], ["a hat", "two", "three", "four"])
     held_out = Pairs(["ein hut", "fünf", "VIER!"], ["A hat?", "Three", "something else"])
-    assert overlaps(train, held_out) == {0: "both", 2: "target", 3: "source"}
+    assert overlaps(train, [held_out]) == [{0: "both", 2: "target", 3: "source"}]
 
 
 def test_controls_are_told_and_left_alone() -> None:

@@ -3,7 +3,7 @@
 import hashlib
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -125,8 +125,8 @@ def split_pairs(
     return Split(*(pairs.select(part) for part in (train, valid, test)))
 
 
-def fingerprints(sentences: Iterable[str]) -> Fingerprints:
-    """64 bits that are equal where sentences are the same (`normalised`).
+def fingerprints(sentences: Iterable[str], person: bytes = b"") -> Fingerprints:
+    """64 bits that are equal where sentences are the same (`normalised`) and so is `person`.
 
     In twenty million different sentences two agree by chance once in 100,000 times, and all that
     comes of it is that two pairs are kept in one split, or one pair more counts as an overlap.
@@ -134,7 +134,7 @@ def fingerprints(sentences: Iterable[str]) -> Fingerprints:
     digests = bytearray()
     for sentence in sentences:
         text = normalised(sentence).encode("utf-8", "surrogatepass")
-        digests += hashlib.blake2b(text, digest_size=8).digest()
+        digests += hashlib.blake2b(text, digest_size=8, person=person).digest()
     return np.frombuffer(digests, "<u8")
 
 
@@ -172,13 +172,20 @@ def _components(source: Fingerprints, target: Fingerprints) -> tuple[Indices, In
     return first, component
 
 
-def overlaps(train: Pairs, held_out: Pairs) -> dict[int, Side]:
-    """Training pairs of which a (normalised) sentence stands on the same side of `held_out`.
+def overlaps(train: Pairs, held_out: Sequence[Pairs]) -> list[dict[int, Side]]:
+    """Training pairs of which a (normalised) sentence stands on the same side of a held-out split.
 
-    Returns the index of each such training pair and the side.
+    Returns, for each of the splits, the index of each such training pair and the side.
     """
-    in_source = np.isin(fingerprints(train.source), fingerprints(held_out.source))
-    in_target = np.isin(fingerprints(train.target), fingerprints(held_out.target))
+    if not held_out:
+        return []
+    known = fingerprints(train.source), fingerprints(train.target)
+    return [_shared(*known, other) for other in held_out]
+
+
+def _shared(source: Fingerprints, target: Fingerprints, held_out: Pairs) -> dict[int, Side]:
+    in_source = np.isin(source, fingerprints(held_out.source))
+    in_target = np.isin(target, fingerprints(held_out.target))
     found: dict[int, Side] = {}
     for i in np.flatnonzero(in_source | in_target).tolist():
         side = sides(bool(in_source[i]), bool(in_target[i]))

@@ -5,8 +5,7 @@ after, and wherever, the model was trained. 8 bytes a distinct sentence of a sid
 """
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -15,7 +14,7 @@ import numpy.typing as npt
 import safetensors.numpy
 from safetensors import SafetensorError, safe_open
 
-from kakehashi.data.integrity import normalised
+from kakehashi.data.integrity import fingerprints
 from kakehashi.data.reading import is_blank
 from kakehashi.errors import DataError
 
@@ -38,8 +37,8 @@ class TrainingSentences:
     @classmethod
     def of(cls, sources: Iterable[str], targets: Iterable[str]) -> "TrainingSentences":
         """Those of a corpus, read once."""
-        both = chain(_hashes(sources, "source"), _hashes(targets, "target"))
-        return cls(np.unique(np.fromiter(both, np.uint64)))
+        both = fingerprints(sources, b"source"), fingerprints(targets, b"target")
+        return cls(np.unique(np.concatenate(both)))
 
     def __len__(self) -> int:
         """Distinct sentences, both sides together."""
@@ -50,7 +49,7 @@ class TrainingSentences:
 
         Blank ones never do: training leaves them out.
         """
-        asked = np.fromiter(_hashes(sentences, side), np.uint64, len(sentences))
+        asked = fingerprints(sentences, side.encode())
         found = np.isin(asked, self._hashes, kind="sort")
         numbers = (np.flatnonzero(found) + 1).tolist()
         return [number for number in numbers if not is_blank(sentences[number - 1])]
@@ -80,11 +79,3 @@ class TrainingSentences:
                 "go without"
             )
         return cls(hashes)
-
-
-def _hashes(sentences: Iterable[str], side: Side) -> Iterator[int]:
-    person = side.encode()
-    for sentence in sentences:
-        text = normalised(sentence).encode("utf-8", "surrogatepass")
-        digest = hashlib.blake2b(text, digest_size=8, person=person).digest()
-        yield int.from_bytes(digest, "little")

@@ -1,5 +1,6 @@
 """A corpus in three splits, and how any source of pairs becomes one."""
 
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -85,9 +86,8 @@ def assemble(
             enter_blank(pairs, name, ledger, "kept")
     train = drop_blank(train, "train", ledger)
     apart = _Overlap(ledger)
-    for name, pairs in given.items():
-        if name != "train":
-            train = apart.check(train, pairs, name, config.drop_overlap)
+    held_out = {name: pairs for name, pairs in given.items() if name != "train"}
+    train = apart.check(train, held_out, held_out if config.drop_overlap else ())
     if not len(train):
         raise DataError(f"{train.origin}: no pairs are left to train on")
     if valid is None or test is None:
@@ -107,8 +107,9 @@ def assemble(
     valid = filter_pairs(valid, config, "valid", ledger)
     if config.filters.clean:
         # cleaning may have made sentences equal that weren't
-        for name, pairs in (("valid", valid), ("test", test)):
-            train = apart.check(train, pairs, name, config.drop_overlap or name not in given)
+        both = {"valid": valid, "test": test}
+        dropped = both if config.drop_overlap else [name for name in both if name not in given]
+        train = apart.check(train, both, dropped)
     if not len(train):
         raise DataError(f"{train.origin}: no pairs are left to train on")
     return Corpus(
@@ -134,17 +135,19 @@ class _Overlap:
         self._ledger = ledger
         self._entered: set[tuple[str, str, int]] = set()
 
-    def check(self, train: Pairs, other: Pairs, name: str, drop: bool) -> Pairs:
-        """Train, without the pairs that share a sentence with the split `name` if `drop`."""
-        found = overlaps(train, other)
-        for i, side in found.items():
-            key = (name, *train.place(i))
-            if key not in self._entered:
-                self._entered.add(key)
-                action: Action = "left out" if drop else "kept"
-                self._ledger.add("train", *train.place(i), side, f"sentence also in {name}", action)
-        if not (drop and found):
-            return train
+    def check(self, train: Pairs, splits: Mapping[str, Pairs], dropped: Collection[str]) -> Pairs:
+        """Train, without the pairs that share a sentence with one of the splits in `dropped`.
+
+        A pair is left out once: for the first of them.
+        """
         kept = np.ones(len(train), bool)
-        kept[list(found)] = False
-        return train.select(np.flatnonzero(kept))
+        for name, found in zip(splits, overlaps(train, list(splits.values())), strict=True):
+            action: Action = "left out" if name in dropped else "kept"
+            for i, side in found.items():
+                place = train.place(i)
+                if kept[i] and (name, *place) not in self._entered:
+                    self._entered.add((name, *place))
+                    self._ledger.add("train", *place, side, f"sentence also in {name}", action)
+            if name in dropped:
+                kept[list(found)] = False
+        return train if kept.all() else train.select(np.flatnonzero(kept))
