@@ -60,15 +60,24 @@ def open_bytes(path: str | Path, watch: Watch | None = None) -> Iterator[BinaryI
     last two also while the caller reads.
     """
     path = expand(path)
-    try:
-        with path.open("rb") as raw:
-            stream = raw if watch is None else _watched(raw, watch)
+    with open_raw(path) as raw:
+        stream = raw if watch is None else _watched(raw, watch)
+        try:
             with _decompressed(stream, path.suffix) as content:
                 yield content
-    except _DECOMPRESSION_ERRORS as error:
-        raise DataError(f"{path} is truncated or damaged ({error}); fetch it again") from error
-    except gzip.BadGzipFile as error:
-        raise DataError(f"{path} is not a gzip file, or is damaged ({error})") from error
+        except _DECOMPRESSION_ERRORS as error:
+            raise DataError(f"{path} is truncated or damaged ({error}); fetch it again") from error
+        except gzip.BadGzipFile as error:
+            raise DataError(f"{path} is not a gzip file, or is damaged ({error})") from error
+
+
+@contextmanager
+def open_raw(path: str | Path) -> Iterator[io.BufferedReader]:
+    """Open a file as it lies on the disk; raises DataError, naming it, where it can't be read."""
+    path = expand(path)
+    try:
+        with path.open("rb") as stream:
+            yield stream
     except IsADirectoryError as error:
         raise DataError(f"{path} is a folder; give one of the files in it") from error
     except FileNotFoundError as error:

@@ -20,7 +20,7 @@ from kakehashi.data.config import DataConfig
 from kakehashi.data.corpora.base import Corpus, Part
 from kakehashi.data.ledger import Ledger
 from kakehashi.data.pairs import Pairs, Shard
-from kakehashi.data.reading import expand
+from kakehashi.data.reading import expand, open_raw
 from kakehashi.data.texts import Texts, TextWriter
 from kakehashi.errors import DataError
 
@@ -65,15 +65,8 @@ def hash_files(paths: Iterable[str]) -> dict[str, str]:
     """The SHA-256 of each file as it lies on the disk; raises DataError naming what is missing."""
     hashes = {}
     for path in paths:
-        try:
-            with expand(path).open("rb") as stream:
-                hashes[path] = hashlib.file_digest(stream, "sha256").hexdigest()
-        except FileNotFoundError as error:
-            raise DataError(f"{path} does not exist (looked from {Path.cwd()})") from error
-        except IsADirectoryError as error:
-            raise DataError(f"{path} is a folder; give one of the files in it") from error
-        except OSError as error:
-            raise DataError(f"cannot read {path}: {error.strerror or error}") from error
+        with open_raw(path) as stream:
+            hashes[path] = hashlib.file_digest(stream, "sha256").hexdigest()
     return hashes
 
 
