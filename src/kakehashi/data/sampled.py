@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kakehashi.data.batching import FlatCorpus
+from kakehashi.data.ranges import places_of
 from kakehashi.data.subwords import Resegmenter, sentence_keys
 from kakehashi.data.trie import Ints
 
@@ -68,5 +69,4 @@ def _taken(ids: npt.NDArray[np.int32], offsets: Ints, rows: Ints) -> tuple[Ints,
     """The pieces of some sentences, one after the other, and their offsets."""
     starts, lengths = offsets[rows], offsets[rows + 1] - offsets[rows]
     bounds = np.concatenate([[0], np.cumsum(lengths)])
-    places = np.repeat(starts - bounds[:-1], lengths) + np.arange(bounds[-1])
-    return ids[places].astype(np.int64), bounds
+    return ids[places_of(starts, lengths)].astype(np.int64), bounds

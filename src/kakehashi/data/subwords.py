@@ -17,6 +17,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
+from kakehashi.data.ranges import places_of
 from kakehashi.data.tokenizer import Tokenizer
 from kakehashi.data.trie import NONE, Ints, Trie, lookup
 
@@ -95,10 +96,8 @@ class Speller:
     def runs(self, ids: Ints, offsets: Ints) -> Runs:
         """The sentences ids[offsets[r]:offsets[r + 1]] in characters; `ids` is [T]."""
         counts = self._counts[ids]
-        ends = np.cumsum(counts)
-        places = np.repeat(self._offsets[ids] - ends + counts, counts) + np.arange(counts.sum())
-        characters = self._characters[places]
-        bounds = np.concatenate([[0], ends])[offsets]
+        characters = self._characters[places_of(self._offsets[ids], counts)]
+        bounds = np.concatenate([[0], np.cumsum(counts)])[offsets]
         joined = np.zeros(len(characters) + 1, bool)
         """Whether a character belongs to the run of the one before it."""
         if len(characters) > 1:

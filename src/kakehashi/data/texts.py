@@ -12,6 +12,7 @@ from typing import Self, overload
 import numpy as np
 import numpy.typing as npt
 
+from kakehashi.data.ranges import places_of
 from kakehashi.errors import DataError
 
 Bytes = npt.NDArray[np.uint8]
@@ -89,10 +90,7 @@ class Texts(Sequence[str]):
             if np.array_equal(starts[1:], ends[:-1]):
                 yield self._view[starts[0] : ends[-1]]
                 continue
-            sizes = ends - starts
-            before = np.cumsum(sizes) - sizes
-            gathered = np.repeat(starts - before, sizes) + np.arange(int(sizes.sum()))
-            yield self._content[gathered].data
+            yield self._content[places_of(starts, ends - starts)].data
 
 
 def sizes_of(texts: Sequence[str]) -> Places:
