@@ -16,11 +16,15 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import hypothesis
 import pytest
 import torch
 from jaxtyping import install_import_hook
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 # From here on the shapes written in the signatures of these rooms hold, or the call raises.
 install_import_hook(
@@ -123,3 +127,19 @@ def kakehashi(
 def _seed() -> None:
     """Every test starts from the same random numbers, whichever ran before it."""
     torch.manual_seed(20260105)
+
+
+@pytest.fixture
+def figures(monkeypatch: pytest.MonkeyPatch) -> "list[Figure]":
+    """The figures drawn during a test."""
+    from kakehashi.insight import heatmap as room
+
+    drawn: list[Figure] = []
+    original = room._figure
+
+    def keep(*arguments: Any) -> "Figure":
+        drawn.append(original(*arguments))
+        return drawn[-1]
+
+    monkeypatch.setattr(room, "_figure", keep)
+    return drawn

@@ -9,7 +9,6 @@ import pytest
 import sacrebleu
 from matplotlib.figure import Figure
 
-import kakehashi.insight.heatmap as room
 from kakehashi.data.reading import read_lines
 from kakehashi.inference import Translator
 from kakehashi.insight.fonts import _characters, fonts_for
@@ -44,20 +43,6 @@ def test_figures_are_sacrebleus(
     assert f"tok:{tokenizer}" in bleu
     if (name, language) == ("zh", "zh"):
         assert expected.score > sacrebleu.corpus_bleu(hypotheses, [references]).score
-
-
-@pytest.fixture
-def figures(monkeypatch: pytest.MonkeyPatch) -> list[Figure]:
-    """The figures drawn during a test."""
-    drawn: list[Figure] = []
-    original = room._figure
-
-    def keep(*arguments: Any) -> Figure:
-        drawn.append(original(*arguments))
-        return drawn[-1]
-
-    monkeypatch.setattr(room, "_figure", keep)
-    return drawn
 
 
 def names(figure: Figure) -> tuple[list[str], list[str]]:

@@ -20,6 +20,13 @@ def flat(source: Sequence[Sequence[int]], target: Sequence[Sequence[int]]) -> Fl
     return FlatCorpus(*arrays)
 
 
+@pytest.fixture(scope="module", params=["de", "ja"])
+def text(request, small_corpus, small_japanese_corpus) -> list[str]:
+    """Both sides of a small corpus, of one in German and of one in Japanese."""
+    corpus = small_corpus if request.param == "de" else small_japanese_corpus
+    return [*corpus.source, *corpus.target]
+
+
 @pytest.fixture(scope="session")
 def redrawn() -> Callable[..., list[list[int]]]:
     """New pieces of each text, of the segmentation that a function makes of the speller."""

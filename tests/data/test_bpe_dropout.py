@@ -12,12 +12,6 @@ from kakehashi.data.subwords import Speller
 from kakehashi.data.tokenizer import Tokenizer
 
 
-@pytest.fixture(scope="module", params=["de", "ja"])
-def text(request, small_corpus, small_japanese_corpus) -> list[str]:
-    corpus = small_corpus if request.param == "de" else small_japanese_corpus
-    return [*corpus.source, *corpus.target]
-
-
 @pytest.fixture(scope="module")
 def tokenizer(text: list[str]) -> Tokenizer:
     return Tokenizer.train(text, vocab_size=600, kind="bpe", character_coverage=1.0)

@@ -2,7 +2,6 @@
 
 import logging
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -17,20 +16,6 @@ from kakehashi.insight.heatmap import heatmap
 
 def weights(rows: int, columns: int) -> np.ndarray:
     return np.random.default_rng(5).dirichlet(np.ones(columns), rows)
-
-
-@pytest.fixture
-def figures(monkeypatch: pytest.MonkeyPatch) -> list[Figure]:
-    """The figures drawn during a test."""
-    drawn: list[Figure] = []
-    original = room._figure
-
-    def keep(*arguments: Any) -> Figure:
-        drawn.append(original(*arguments))
-        return drawn[-1]
-
-    monkeypatch.setattr(room, "_figure", keep)
-    return drawn
 
 
 def texts(figure: Figure) -> tuple[list[str], list[str]]:
