@@ -20,11 +20,12 @@ from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
-from kakehashi.data.config import DataConfig, SplitConfig, TokenizerConfig
+from kakehashi.data.config import DataConfig, SplitConfig
 from kakehashi.data.corpora import load_corpus
 from kakehashi.data.corpora.tatoeba import load_tatoeba
 from kakehashi.data.module import TranslationData
 from kakehashi.data.prepare import prepare_tokenizer
+from kakehashi.data.tokenizer_config import TokenizerConfig
 from kakehashi.training.lexicon import learn_lexicon
 
 

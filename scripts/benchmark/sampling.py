@@ -14,10 +14,11 @@ import numpy as np
 import torch
 
 from kakehashi.data.batching import Batch
-from kakehashi.data.config import DataConfig, SamplingConfig, TokenizerConfig
+from kakehashi.data.config import DataConfig
 from kakehashi.data.corpora import load_corpus
 from kakehashi.data.module import TranslationData
 from kakehashi.data.prepare import prepare_tokenizer
+from kakehashi.data.tokenizer_config import SamplingConfig, TokenizerConfig
 from kakehashi.models.build import build_model
 from kakehashi.models.config import TransformerConfig
 from kakehashi.training.allocator import keep_freed_memory

@@ -1,6 +1,7 @@
 import pytest
 
-from kakehashi.data.config import DataConfig, SamplingConfig, SplitConfig, TokenizerConfig
+from kakehashi.data.config import DataConfig, SplitConfig
+from kakehashi.data.tokenizer_config import SamplingConfig, TokenizerConfig
 from kakehashi.errors import ConfigError
 
 

@@ -6,10 +6,10 @@ import torch
 from lightning import LightningModule, Trainer
 from lightning.pytorch.callbacks import ModelCheckpoint
 
-from kakehashi.data.config import SamplingConfig
 from kakehashi.data.corpora.base import Corpus, Pairs, Part
 from kakehashi.data.module import TranslationData
 from kakehashi.data.tokenizer import Tokenizer
+from kakehashi.data.tokenizer_config import SamplingConfig
 from kakehashi.errors import DataError
 from kakehashi.symbols import EOS, PAD
 

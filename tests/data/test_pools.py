@@ -7,7 +7,6 @@ import pytest
 
 from kakehashi.data import pools as pools_module
 from kakehashi.data.batching import Batch, BatchSampler, cut_by_tokens
-from kakehashi.data.config import SamplingConfig
 from kakehashi.data.loader import PoolLoader
 from kakehashi.data.pairs import Pairs
 from kakehashi.data.pools import PoolSampler, cut_into
@@ -15,6 +14,7 @@ from kakehashi.data.sampled import SampledCorpus
 from kakehashi.data.sampling import sampled
 from kakehashi.data.tokenised import tokenise
 from kakehashi.data.tokenizer import Tokenizer
+from kakehashi.data.tokenizer_config import SamplingConfig
 
 BUDGET = 211
 

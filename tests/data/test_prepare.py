@@ -3,10 +3,10 @@ from dataclasses import replace
 import pytest
 
 from kakehashi.data import prepare
-from kakehashi.data.config import SamplingConfig, TokenizerConfig
 from kakehashi.data.corpora.base import Corpus, Pairs
 from kakehashi.data.prepare import prepare_tokenizer, show_normalisation, show_symbols
 from kakehashi.data.tokenizer import Tokenizer
+from kakehashi.data.tokenizer_config import SamplingConfig, TokenizerConfig
 from kakehashi.errors import TokenizerError
 
 

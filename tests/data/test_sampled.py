@@ -6,12 +6,12 @@ import torch
 
 from kakehashi.data import sampled as sampled_module
 from kakehashi.data.batching import FlatCorpus
-from kakehashi.data.config import SamplingConfig
 from kakehashi.data.pairs import Pairs
 from kakehashi.data.sampled import SampledCorpus
 from kakehashi.data.sampling import sampled
 from kakehashi.data.tokenised import tokenise
 from kakehashi.data.tokenizer import Tokenizer
+from kakehashi.data.tokenizer_config import SamplingConfig
 from kakehashi.errors import ConfigError
 
 SAMPLING = {

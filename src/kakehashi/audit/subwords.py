@@ -1,6 +1,5 @@
 """What a tokenizer makes of a corpus: pieces, and characters it does not know."""
 
-import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,10 +9,10 @@ import numpy as np
 from kakehashi.audit.findings import Finding, Hits, Severity, Side, Text
 from kakehashi.audit.lengths import Counts, Distribution
 from kakehashi.data.tokenizer import Tokenizer
+from kakehashi.data.tokenizer_config import BYTE_PIECE
 from kakehashi.symbols import UNK
 
 _AT_A_TIME = 10_000
-_BYTE = re.compile("<0x[0-9A-F]{2}>")
 _MANY = 0.001
 """Share of characters that the tokenizer does not know from on which it is the wrong one."""
 
@@ -58,7 +57,7 @@ def in_pieces(text: Text, tokenizer: Tokenizer) -> tuple[list[Pieces], list[Find
 def _spelled(tokenizer: Tokenizer) -> frozenset[int]:
     """The numbers of <unk> and of the 256 bytes."""
     pieces = tokenizer.pieces(range(tokenizer.vocab_size))
-    return frozenset([UNK, *(i for i, piece in enumerate(pieces) if _BYTE.fullmatch(piece))])
+    return frozenset([UNK, *(i for i, piece in enumerate(pieces) if BYTE_PIECE.fullmatch(piece))])
 
 
 def _read(

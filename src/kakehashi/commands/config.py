@@ -9,7 +9,8 @@ from omegaconf import MISSING, DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 import kakehashi
-from kakehashi.data.config import DataConfig, TokenizerConfig
+from kakehashi.data.config import DataConfig
+from kakehashi.data.tokenizer_config import TokenizerConfig
 from kakehashi.decoding.config import DecodingConfig
 from kakehashi.errors import ConfigError
 from kakehashi.models.config import RNNConfig, TransformerConfig, model_config

@@ -9,7 +9,6 @@ import numpy.typing as npt
 from lightning import LightningDataModule
 
 from kakehashi.data.batching import BatchSampler, FlatCorpus
-from kakehashi.data.config import SamplingConfig
 from kakehashi.data.corpora.base import Corpus
 from kakehashi.data.integrity import sides
 from kakehashi.data.loader import BatchLoader, Loader, PoolLoader
@@ -21,6 +20,7 @@ from kakehashi.data.sampled import SampledCorpus
 from kakehashi.data.sampling import sampled
 from kakehashi.data.tokenised import cached
 from kakehashi.data.tokenizer import Tokenizer
+from kakehashi.data.tokenizer_config import SamplingConfig
 from kakehashi.errors import DataError
 from kakehashi.symbols import EOS
 

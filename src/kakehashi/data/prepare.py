@@ -8,12 +8,12 @@ from importlib.metadata import version
 from itertools import chain
 from pathlib import Path
 
-from kakehashi.data.config import TokenizerConfig
 from kakehashi.data.corpora.base import Corpus
 from kakehashi.data.normalisation import NormalisationEffect, normalisation_effect
 from kakehashi.data.notes import note
 from kakehashi.data.reading import expand
 from kakehashi.data.tokenizer import Tokenizer
+from kakehashi.data.tokenizer_config import TokenizerConfig
 
 MAX_TRAINING_LINES = 100_000
 """Of each language; from a larger corpus so many are taken at even distances. SentencePiece holds

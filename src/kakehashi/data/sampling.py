@@ -2,10 +2,10 @@
 
 from kakehashi.data.batching import FlatCorpus
 from kakehashi.data.bpe_dropout import BPEDropout
-from kakehashi.data.config import SamplingConfig
 from kakehashi.data.sampled import SampledCorpus
 from kakehashi.data.subwords import Resegmenter, Segmentation, Speller
 from kakehashi.data.tokenizer import Tokenizer
+from kakehashi.data.tokenizer_config import SamplingConfig
 from kakehashi.data.unigram_sampling import UnigramSampling
 from kakehashi.errors import ConfigError
 
