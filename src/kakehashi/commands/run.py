@@ -33,7 +33,8 @@ from kakehashi.inference.translator import Translator
 from kakehashi.models.build import build_model
 from kakehashi.models.interface import TranslationModel
 from kakehashi.training.allocator import keep_freed_memory
-from kakehashi.training.fit import FitSettings, Fitted, fit
+from kakehashi.training.fit import FitSettings, fit
+from kakehashi.training.fitted import Fitted
 from kakehashi.training.guidance import Guide
 from kakehashi.training.lexicon import align_embeddings, learn_lexicon
 from kakehashi.training.validation import Validator
@@ -60,6 +61,8 @@ class Run:
     data: TranslationData
     model: TranslationModel[Any]
     guide: Guide | None
+    resume: bool
+    """Whether it goes on from a checkpoint in its folder."""
     seconds: dict[str, float] = field(default_factory=dict)
     """Of each phase."""
 
@@ -98,7 +101,7 @@ def run(config: TrainConfig, folder: Path, words: Sequence[str]) -> None:
     point_latest(folder)
 
 
-def prepare(config: TrainConfig, folder: Path, words: list[str]) -> Run:
+def prepare(config: TrainConfig, folder: Path, words: list[str], resume: bool = False) -> Run:
     """Everything that comes before the first update."""
     data_config, start = config.data, time.monotonic()
     if config.trainer.threads is not None:
@@ -129,7 +132,7 @@ def prepare(config: TrainConfig, folder: Path, words: list[str]) -> Run:
     model = build_model(config.model, tokenizer.vocab_size)
     guide = _teach(model, data, config)
     corpus.ledger.write(folder / "ledger.jsonl")
-    run = Run(config, folder, words, corpus, tokenizer, normalisation, data, model, guide)
+    run = Run(config, folder, words, corpus, tokenizer, normalisation, data, model, guide, resume)
     run.seconds["corpus and tokenizer"] = time.monotonic() - start
     return run
 
@@ -177,8 +180,14 @@ def train(run: Run) -> Fitted:
         config.schedule,
         config.callbacks,
         config.logger,
-        {"seed": config.seed, "tokenizer_sha256": run.tokenizer.fingerprint},
+        {
+            "seed": config.seed,
+            "tokenizer_sha256": run.tokenizer.fingerprint,
+            "text_sha256": run.corpus.train.digest(),
+        },
         run.guide,
+        config.seed,
+        run.resume,
     )
     return fit(run.model, run.data, validator, settings, run.folder)
 
