@@ -13,6 +13,7 @@ import torch
 from lightning.pytorch.callbacks import Callback
 
 from kakehashi.decoding.greedy import greedy_search
+from kakehashi.errors import Stopped
 from kakehashi.models.build import build_model
 from kakehashi.models.config import TransformerConfig
 from kakehashi.training import fit as fit_module
@@ -27,7 +28,6 @@ from kakehashi.training.config import (
 )
 from kakehashi.training.fit import FitSettings, fit
 from kakehashi.training.schedule import ScheduleConfig
-from kakehashi.training.stopping import Stopped
 
 NONE = CallbacksConfig(AveragingConfig("none"))
 

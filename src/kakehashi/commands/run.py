@@ -80,13 +80,13 @@ class Run:
         self.seconds[name] = time.monotonic() - start
 
 
-def run(config: TrainConfig, folder: Path, words: Sequence[str]) -> None:
+def run(config: TrainConfig, folder: Path, words: Sequence[str], resume: bool = False) -> None:
     """Load, train, choose, save, translate the test split, report on stdout.
 
     Raises:
         KakehashiError: when something is missing or cannot work; the message says what to do.
     """
-    run = prepare(config, folder, list(words))
+    run = prepare(config, folder, list(words), resume)
     with run.phase("training"):
         fitted = train(run)
     if not fitted.is_main:
@@ -95,6 +95,7 @@ def run(config: TrainConfig, folder: Path, words: Sequence[str]) -> None:
     with run.phase("test"):
         test = _test(run, max_length)
     facts = card_facts(run, fitted, test, max_length)
+    shutil.rmtree(run.folder / "model", ignore_errors=True)
     _save(run, run.folder / "model", max_length, model_card(facts), fitted, test)
     shutil.rmtree(run.folder / UNSCORED)
     sys.stdout.write(write_summary(run, fitted, test))
@@ -234,6 +235,8 @@ def _save(
 
 def _test(run: Run, max_length: int) -> TestResult:
     """Translate the test split with the model as it stands on disk, and score that."""
+    # a run that was stopped while it was scored has left one
+    shutil.rmtree(run.folder / UNSCORED, ignore_errors=True)
     _save(run, run.folder / UNSCORED, max_length, "")
     device = "cpu" if run.config.trainer.accelerator == "cpu" else "auto"
     translator = Translator.load(run.folder / UNSCORED, device)

@@ -148,7 +148,7 @@ class _Run:
         # with deterministic algorithms torch would also overwrite all new memory, for debugging
         torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
         loaders = _Loaders(self.data, self.validation)
-        with quiet_lightning(), handlers_restored():
+        with quiet_lightning(), handlers_restored(trainer):
             trainer.fit(self.task, datamodule=loaders, ckpt_path=self.from_checkpoint)
         self.updates = trainer.global_step
         self.is_main = trainer.is_global_zero

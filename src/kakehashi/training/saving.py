@@ -10,12 +10,12 @@ import lightning
 from lightning.pytorch.callbacks import Checkpoint
 
 from kakehashi.data.notes import note
-from kakehashi.errors import TrainingError
+from kakehashi.errors import Stopped, TrainingError
 from kakehashi.training.agreement import largest
 from kakehashi.training.checkpoint import load_checkpoint, sync_folder
 from kakehashi.training.module import TranslationTask
 from kakehashi.training.plan import Plan
-from kakehashi.training.stopping import Stopped, StopRequest
+from kakehashi.training.stopping import StopRequest
 from kakehashi.training.updates import UpdateCallback
 
 BEST = "best.ckpt"

@@ -10,6 +10,7 @@ import lightning
 from lightning.pytorch.callbacks import Callback
 from lightning.pytorch.utilities.exceptions import SIGTERMException
 
+from kakehashi.errors import Stopped
 from kakehashi.training.module import TranslationTask
 from kakehashi.training.updates import UpdateCallback
 
@@ -17,15 +18,6 @@ SIGNALS = [
     getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGUSR1") if hasattr(signal, name)
 ]
 """Ctrl-C; what ``kill`` and schedulers send; what SLURM can send ahead of the time limit."""
-
-
-class Stopped(Exception):  # noqa: N818  nothing went wrong
-    """The run was asked to stop, and its state is on disk as far as it could be."""
-
-    def __init__(self, number: int) -> None:
-        super().__init__(signal.Signals(number).name)
-        self.number = number
-        """Of the signal."""
 
 
 class StopRequest(Callback):
@@ -54,15 +46,22 @@ class StopRequest(Callback):
 
 
 @contextmanager
-def handlers_restored() -> Iterator[None]:
-    """Give signals back to whom they belonged, and Lightning's ways of ending one form."""
+def handlers_restored(trainer: lightning.Trainer) -> Iterator[None]:
+    """Give signals back to whom they belonged, and Lightning's ways of ending one form.
+
+    Raises:
+        Stopped: for SIGTERM and Ctrl-C, whoever noticed them.
+    """
     before = {number: signal.getsignal(number) for number in SIGNALS}
     try:
         yield
-    except KeyboardInterrupt:
-        raise Stopped(signal.SIGINT) from None
-    except SIGTERMException:
-        raise Stopped(signal.SIGTERM) from None
+    except SystemExit as end:
+        # Lightning makes an exit of its own of either, and leaves Ctrl-C switched off
+        if isinstance(end, SIGTERMException):
+            raise Stopped(signal.SIGTERM) from None
+        if trainer.interrupted:
+            raise Stopped(signal.SIGINT) from None
+        raise
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
