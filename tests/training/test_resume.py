@@ -1,13 +1,12 @@
 """A run that stops anywhere and goes on is the run that never stopped, bit for bit."""
 
-import csv
-import hashlib
 import shutil
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
+from tests.training.states import curves, state_of
 
 from kakehashi.errors import TrainingError
 from kakehashi.models.build import build_model
@@ -22,9 +21,6 @@ from kakehashi.training.config import (
 )
 from kakehashi.training.fit import FitSettings, fit
 from kakehashi.training.schedule import ScheduleConfig
-
-APART = ("seconds", "validating", "spent", "mark", "resumed", "_batches_that_stepped")
-"""Times; the record of stops; a counter for the steps of Lightning's own logging, unused here."""
 
 
 def model(name: str = "transformer"):
@@ -49,39 +45,6 @@ def settings(**trainer) -> FitSettings:
         facts={"seed": 3, "tokenizer_sha256": "a tokenizer"},
         seed=3,
     )
-
-
-def state_of(path: Path) -> str:
-    """A hash of everything in a checkpoint that makes a run what it is."""
-    checkpoint = load_checkpoint(path)
-    digest = hashlib.sha256()
-
-    def add(value, key=""):
-        if isinstance(value, dict):
-            for name in sorted(value, key=str):
-                if name not in APART:
-                    digest.update(str(name).encode())
-                    add(value[name], name)
-        elif isinstance(value, list | tuple):
-            digest.update(str(len(value)).encode())
-            for item in value:
-                add(item)
-        elif isinstance(value, torch.Tensor):
-            digest.update(f"{value.dtype}{tuple(value.shape)}".encode())
-            digest.update(value.contiguous().numpy().tobytes())
-        else:
-            digest.update(repr(value).encode())
-
-    add(checkpoint)
-    return digest.hexdigest()
-
-
-def curves(folder: Path) -> list[dict[str, str]]:
-    with (folder / "curves" / "metrics.csv").open() as stream:
-        rows = list(csv.DictReader(stream))
-    for row in rows:
-        del row["train/tokens_per_second"]
-    return rows
 
 
 def keep_all(monkeypatch):

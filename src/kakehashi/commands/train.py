@@ -50,6 +50,9 @@ def train(words: Sequence[str] | None = None) -> None:
         sys.argv = [__file__, *expand(sys.argv[1:] if words is None else words)]
     except ConfigError as error:
         fail(error)
+    # Lightning starts further processes by sys.argv, or by `python -m` and the main module's name
+    # where there is one: that would be the whole command line, which knows no such words
+    sys.modules["__main__"].__spec__ = None
     # Hydra's errors come to us as exceptions, for one message of our form; without this it prints
     # them itself, and with a traceback when it takes a coverage tool for a debugger
     os.environ["HYDRA_FULL_ERROR"] = "1"
@@ -101,7 +104,14 @@ def _task(composed: DictConfig) -> None:
     except (KeyboardInterrupt, Stopped) as stop:
         _remove_if_nothing_was_trained(folder, fresh)
         number = stop.number if isinstance(stop, Stopped) else signal.SIGINT
+        if not is_main_process():
+            sys.exit(128 + number)  # one of them says so
         interrupted(f"to go on: {again}" if _checkpoints(folder) else "", number)
+    except Exception:
+        # what nobody foresaw comes with its traceback
+        if _checkpoints(folder) and is_main_process():
+            note(f"What was trained so far is kept; to go on with it: {again}")
+        raise
 
 
 def _run(config: TrainConfig, folder: Path, words: list[str], resume: bool) -> None:

@@ -91,8 +91,11 @@ class Checkpoints(UpdateCallback, Checkpoint):
         """Write the state as it is now, then remove what is no longer kept."""
         start = time.monotonic()
         path = self.folder / f"{kind}-{trainer.global_step}.ckpt"
-        for logger in trainer.loggers:
-            logger.save()  # curves on disk reach as far as the state does
+        try:
+            for logger in trainer.loggers:
+                logger.save()  # curves on disk reach as far as the state does
+        except OSError as error:
+            raise TrainingError(f"cannot write the curves: {error.strerror or error}") from error
         trainer.save_checkpoint(path)
         if trainer.is_global_zero:
             self._prune()
