@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from kakehashi.commands.config import TrainConfig
-from kakehashi.commands.runs import command, point_latest, reproduce
+from kakehashi.commands.latest import point_latest
+from kakehashi.commands.repeat import command, reproduce
 from kakehashi.inference.bundle import load_bundle, training_sentences
 from kakehashi.inference.translator import Translator
 from kakehashi.training.config import TrainerConfig

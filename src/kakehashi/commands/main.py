@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 import kakehashi
+from kakehashi.commands.average import average
 from kakehashi.commands.check import check
 from kakehashi.commands.compare import compare
 from kakehashi.commands.evaluate import evaluate
@@ -58,6 +59,7 @@ app.command()(translate)
 app.command()(evaluate)
 app.command()(heatmap)
 app.command()(compare)
+app.command()(average)
 
 
 def main() -> None:

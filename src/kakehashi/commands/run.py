@@ -1,5 +1,6 @@
 """From a configuration to a measured translator: everything that a training run does."""
 
+import secrets
 import shutil
 import sys
 import time
@@ -14,8 +15,8 @@ import lightning
 import torch
 
 from kakehashi.commands.config import TrainConfig
+from kakehashi.commands.latest import point_latest
 from kakehashi.commands.report import Sample, TestResult, card_facts, write_summary
-from kakehashi.commands.runs import point_latest
 from kakehashi.data.corpora import Corpus, load_corpus
 from kakehashi.data.module import TranslationData
 from kakehashi.data.normalisation import NormalisationEffect
@@ -62,6 +63,8 @@ class Run:
     guide: Guide | None
     seconds: dict[str, float] = field(default_factory=dict)
     """Of each phase."""
+    id: str = field(default_factory=lambda: secrets.token_hex(8))
+    """Drawn once, kept in every checkpoint: whether two checkpoints are of one run."""
 
     @cached_property
     def training_sentences(self) -> TrainingSentences:
@@ -177,7 +180,7 @@ def train(run: Run) -> Fitted:
         config.schedule,
         config.callbacks,
         config.logger,
-        {"seed": config.seed, "tokenizer_sha256": run.tokenizer.fingerprint},
+        {"run": run.id, "seed": config.seed, "tokenizer_sha256": run.tokenizer.fingerprint},
         run.guide,
     )
     return fit(run.model, run.data, validator, settings, run.folder)

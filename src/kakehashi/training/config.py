@@ -181,9 +181,11 @@ class CallbacksConfig:
     """Validations without a better BLEU after which the run stops; null: never."""
     validation_beam: int = 1
     """Beam of the translations that validation BLEU is computed on; 1 is greedy and fast."""
+    keep: int = 1
+    """Checkpoints kept beside the best: those of so many validations, the newest."""
 
     def __post_init__(self) -> None:
-        for setting in ("patience", "validation_beam"):
+        for setting in ("patience", "validation_beam", "keep"):
             value = getattr(self, setting)
             if value is not None and value < 1:
                 raise ConfigError(f"callbacks.{setting} is {value}: it must be at least 1")

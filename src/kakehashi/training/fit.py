@@ -133,8 +133,8 @@ class _Run:
         )
         self.recorder = Recorder(settings.trainer.log_every)
         self.average = WeightMean(settings.callbacks.averaging, self.plan)
-        kind = settings.callbacks.averaging.kind
-        keep = settings.callbacks.averaging.k if kind == "last_k" else 1
+        averaging, keep = settings.callbacks.averaging, settings.callbacks.keep
+        keep = max(keep, averaging.k) if averaging.kind == "last_k" else keep
         self.best, self.newest = checkpoint_callbacks(folder / "checkpoints", keep)
 
     def train(self) -> None:
@@ -252,7 +252,9 @@ class _Run:
     def _averaged(self) -> Weights | None:
         kind = self.settings.callbacks.averaging.kind
         if kind == "last_k":
-            return mean_of_checkpoints([Path(p) for p in sorted(self.newest.best_k_models)])
+            kept = self.newest.best_k_models
+            last = sorted(kept, key=lambda path: kept[path])[-self.settings.callbacks.averaging.k :]
+            return mean_of_checkpoints([Path(path) for path in last])
         return self.average.weights if kind != "none" and self.average.count else None
 
 

@@ -1,22 +1,11 @@
-"""Run folders: the link to the newest one, and the words that repeat a run."""
+"""The words that started a run, and those that repeat it."""
 
-import os
 import shlex
 from collections.abc import Sequence
-from pathlib import Path
 
 from kakehashi.training.config import TrainerConfig
 
 LENGTHS = ("max_updates", "max_epochs", "max_minutes")
-
-
-def point_latest(folder: Path) -> None:
-    """Let ``latest`` beside a run's folder point to it; readers see the old link or the new one."""
-    link = folder.parent / "latest"
-    temporary = folder.parent / f".latest.{os.getpid()}"
-    temporary.unlink(missing_ok=True)
-    temporary.symlink_to(folder.name, target_is_directory=True)
-    temporary.replace(link)
 
 
 def command(words: Sequence[str]) -> str:
