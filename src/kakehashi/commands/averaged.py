@@ -5,13 +5,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from omegaconf import DictConfig, OmegaConf
 from torch import Tensor
 
 from kakehashi.commands.average_card import averaged_card
 from kakehashi.commands.compare import read_summary
 from kakehashi.commands.config import TrainConfig, read_config
 from kakehashi.commands.progress import progress
+from kakehashi.commands.saved import saved_config
 from kakehashi.commands.systems import TestSet
 from kakehashi.commands.tables import columns
 from kakehashi.data.corpora import load_corpus
@@ -61,7 +61,7 @@ def make_average(
     Raises:
         KakehashiError: for whatever is missing, damaged or of another run; nothing is written.
     """
-    config = _config(run)
+    config = read_config(saved_config(run))
     bundle = load_bundle(run / "model", choose_device(device))
     mean, checkpoints = Mean(), []
     for path in paths:
@@ -90,13 +90,6 @@ def make_average(
     return scorer.report(before, after)
 
 
-def _config(run: Path) -> TrainConfig:
-    loaded = OmegaConf.load(run / "config.yaml")
-    if not isinstance(loaded, DictConfig):
-        raise TrainingError(f"{run / 'config.yaml'} is damaged: it holds no settings")
-    return read_config(loaded)
-
-
 def _text(run: Path, config: TrainConfig, files: tuple[Path, Path] | None) -> Text:
     if files is not None:
         test = TestSet.read(*files)
@@ -114,7 +107,7 @@ def _text(run: Path, config: TrainConfig, files: tuple[Path, Path] | None) -> Te
 def _refuse_other_model(run: Path, bundle: Bundle, snapshot: Snapshot) -> None:
     """Refuse a checkpoint that the run's tokenizer and settings do not belong to."""
     path, folder = snapshot.path, run / "model"
-    theirs, ours = snapshot.facts["tokenizer_sha256"], bundle.config.tokenizer_sha256
+    theirs, ours = str(snapshot.facts.get("tokenizer_sha256")), bundle.config.tokenizer_sha256
     if theirs != ours:
         raise TrainingError(
             f"{path} was trained with another tokenizer than {folder} has: tokenizer_sha256 is "

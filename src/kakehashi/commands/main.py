@@ -12,6 +12,7 @@ from kakehashi.commands.compare import compare
 from kakehashi.commands.evaluate import evaluate
 from kakehashi.commands.exits import fail, interrupted
 from kakehashi.commands.heatmap import heatmap
+from kakehashi.commands.runs import runs
 from kakehashi.commands.streams import drop_unwritten, hold_standard_streams
 from kakehashi.commands.translate import translate
 from kakehashi.errors import KakehashiError
@@ -60,6 +61,7 @@ app.command()(evaluate)
 app.command()(heatmap)
 app.command()(compare)
 app.command()(average)
+app.command()(runs)
 
 
 def main() -> None:

@@ -16,6 +16,7 @@ import torch
 
 from kakehashi.commands.config import TrainConfig
 from kakehashi.commands.latest import point_latest
+from kakehashi.commands.record import UNSCORED
 from kakehashi.commands.report import Sample, TestResult, card_facts, write_summary
 from kakehashi.data.corpora import Corpus, load_corpus
 from kakehashi.data.module import TranslationData
@@ -41,8 +42,6 @@ from kakehashi.training.validation import Validator
 
 SAMPLES = 10
 """Test sentences shown in the summary."""
-UNSCORED = "model-without-scores"
-"""The model until it is scored: what is left of hours of training should scoring fail."""
 READABLE = 12
 """Pieces of the sentence whose attention is drawn."""
 

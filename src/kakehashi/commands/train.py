@@ -9,6 +9,7 @@ import os
 import shutil
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from omegaconf import DictConfig, OmegaConf
@@ -16,6 +17,7 @@ from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBase
 
 from kakehashi.commands.config import config_dir, read_config, register_schemas
 from kakehashi.commands.exits import fail, interrupted
+from kakehashi.commands.record import FAILED
 from kakehashi.errors import ConfigError, KakehashiError
 
 REMAINS = ("checkpoints", "model", "summary.json")
@@ -77,7 +79,9 @@ def _task(composed: DictConfig) -> None:
 
         run(config, folder, words)
     except KakehashiError as error:
-        _remove_if_nothing_was_trained(folder, fresh)
+        if not _remove_if_nothing_was_trained(folder, fresh):
+            with suppress(OSError):  # a full disk has been told already
+                (folder / FAILED).write_text(f"{error}\n", encoding="utf-8")
         fail(error)
     except KeyboardInterrupt:
         kept = not _remove_if_nothing_was_trained(folder, fresh)

@@ -37,11 +37,36 @@ def open_snapshot(path: Path) -> Snapshot:
         state, update = checkpoint["state_dict"], checkpoint["global_step"]
         facts = checkpoint["kakehashi"]
     except (KeyError, TypeError) as error:
-        raise TrainingError(
-            f"{path} is not a checkpoint of `kakehashi train`: it lacks {error}"
-        ) from error
+        raise _no_checkpoint(path, error) from error
     weights = {n.removeprefix(PREFIX): w for n, w in state.items() if n.startswith(PREFIX)}
     return Snapshot(path, update, weights, facts)
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a run had come when a checkpoint was written."""
+
+    update: int
+    total_updates: int | None
+    """None while a time budget has not been turned into a number of updates."""
+    best_bleu: float | None
+    """The best validation so far; None where the checkpoint knows of none."""
+
+
+def read_progress(path: Path) -> Progress:
+    """From a checkpoint, its weights aside.
+
+    Raises:
+        TrainingError: for a file that is missing, damaged, or no checkpoint of a run.
+    """
+    checkpoint = load_checkpoint(path)
+    try:
+        update, total = checkpoint["global_step"], checkpoint["kakehashi"]["total_updates"]
+        kept = [s for s in checkpoint["callbacks"].values() if s.get("monitor") == "valid/bleu"]
+        best = kept[0]["best_model_score"] if kept else None
+    except (AttributeError, KeyError, TypeError) as error:
+        raise _no_checkpoint(path, error) from error
+    return Progress(update, total, None if best is None else float(best))
 
 
 def refuse_other_run(first: Snapshot, other: Snapshot) -> None:
@@ -59,6 +84,10 @@ def refuse_other_run(first: Snapshot, other: Snapshot) -> None:
                 f"{first.path} and {other.path} are of different runs, which have no mean: {fact} "
                 f"is {_short(here)} in the first and {_short(there)} in the second"
             )
+
+
+def _no_checkpoint(path: Path, error: Exception) -> TrainingError:
+    return TrainingError(f"{path} is not a checkpoint of `kakehashi train`: it lacks {error}")
 
 
 def _short(value: Any) -> str:
