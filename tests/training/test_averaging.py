@@ -54,7 +54,8 @@ def test_state_goes_through_a_file(tmp_path):
 
 def save(path, weights):
     state = {f"model.{name}": w for name, w in weights.items()} | {"other": torch.ones(1)}
-    AtomicCheckpointIO().save_checkpoint({"state_dict": state}, path)
+    facts = {"state_dict": state, "global_step": 1, "kakehashi": {"seed": 1}}
+    AtomicCheckpointIO().save_checkpoint(facts, path)
     return path
 
 

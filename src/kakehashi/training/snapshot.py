@@ -32,12 +32,7 @@ def open_snapshot(path: Path) -> Snapshot:
     Raises:
         TrainingError: for a file that is missing, damaged, or no checkpoint of a run.
     """
-    checkpoint = load_checkpoint(path)
-    try:
-        state, update = checkpoint["state_dict"], checkpoint["global_step"]
-        facts = checkpoint["kakehashi"]
-    except (KeyError, TypeError) as error:
-        raise _no_checkpoint(path, error) from error
+    update, state, facts = _parts(path, "global_step", "state_dict", "kakehashi")
     weights = {n.removeprefix(PREFIX): w for n, w in state.items() if n.startswith(PREFIX)}
     return Snapshot(path, update, weights, facts)
 
@@ -59,14 +54,10 @@ def read_progress(path: Path) -> Progress:
     Raises:
         TrainingError: for a file that is missing, damaged, or no checkpoint of a run.
     """
-    checkpoint = load_checkpoint(path)
-    try:
-        update, total = checkpoint["global_step"], checkpoint["kakehashi"]["total_updates"]
-        kept = [s for s in checkpoint["callbacks"].values() if s.get("monitor") == "valid/bleu"]
-        best = kept[0]["best_model_score"] if kept else None
-    except (AttributeError, KeyError, TypeError) as error:
-        raise _no_checkpoint(path, error) from error
-    return Progress(update, total, None if best is None else float(best))
+    update, callbacks, facts = _parts(path, "global_step", "callbacks", "kakehashi")
+    kept = [state for state in callbacks.values() if state.get("monitor") == "valid/bleu"]
+    best = kept[0]["best_model_score"] if kept else None
+    return Progress(update, facts["total_updates"], None if best is None else float(best))
 
 
 def refuse_other_run(first: Snapshot, other: Snapshot) -> None:
@@ -86,8 +77,14 @@ def refuse_other_run(first: Snapshot, other: Snapshot) -> None:
             )
 
 
-def _no_checkpoint(path: Path, error: Exception) -> TrainingError:
-    return TrainingError(f"{path} is not a checkpoint of `kakehashi train`: it lacks {error}")
+def _parts(path: Path, *names: str) -> list[Any]:
+    checkpoint: Any = load_checkpoint(path)
+    lacking = [name for name in names if not isinstance(checkpoint, dict) or name not in checkpoint]
+    if lacking:
+        raise TrainingError(
+            f"{path} is not a checkpoint of `kakehashi train`: it lacks {', '.join(lacking)}"
+        )
+    return [checkpoint[name] for name in names]
 
 
 def _short(value: Any) -> str:
