@@ -92,7 +92,8 @@ def _so_far(record: Record) -> None:
         record.status = "running"
     elif failed.exists() and (newest is None or _written(failed) >= _written(newest)):
         record.status = "failed"
-        record.trouble = f"{folder} failed: {failed.read_text(encoding='utf-8').strip()}"
+        said = failed.read_text(encoding="utf-8", errors="replace").strip()
+        record.trouble = f"{folder} failed: {said}"
     elif (folder / UNSCORED).exists():
         record.status = "unscored"
     if newest is None:

@@ -19,11 +19,12 @@ def saved_config(run: Path) -> DictConfig:
     path = run / "config.yaml"
     try:
         loaded = OmegaConf.load(path)
+        OmegaConf.resolve(loaded)
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path} cannot be read: {error}") from error
     except (YAMLError, OmegaConfBaseException) as error:
         said = " ".join(str(error).split())
-        raise ConfigError(f"{path} is damaged (not YAML: {said})") from error
+        raise ConfigError(f"{path} is damaged ({said})") from error
     if not isinstance(loaded, DictConfig) or "trainer" not in loaded:
         raise ConfigError(f"{path} is damaged: it holds no settings of a run")
     return loaded
@@ -40,6 +41,6 @@ def flat_settings(config: DictConfig) -> dict[str, Any]:
             else:
                 flat[f"{prefix}{name}"] = value
 
-    plain: dict[str, Any] = OmegaConf.to_container(config, resolve=True)  # type: ignore[assignment]
+    plain: dict[str, Any] = OmegaConf.to_container(config)  # type: ignore[assignment]
     walk(plain, "")
     return flat
