@@ -5,14 +5,16 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kakehashi.commands.record import Record, find_runs, read_record
 from kakehashi.commands.tables import columns
 from kakehashi.data.notes import note
 from kakehashi.errors import DataError
+
+if TYPE_CHECKING:
+    from kakehashi.commands.record import Record
 
 NAMES = ("name", "runs", "data.root")
 """Settings that say where things lie, and not what a run is."""
@@ -35,6 +37,8 @@ def runs(
     as_json: Annotated[bool, typer.Option("--json", help="JSON lines, one a run.")] = False,
 ) -> None:
     """List runs: status, updates, best validation BLEU, test BLEU, and what was set differently."""
+    from kakehashi.commands.record import find_runs, read_record
+
     if not folder.is_dir():
         raise DataError(f"there is no folder {folder} (looked from {Path.cwd()})")
     found, foreign = find_runs(folder)
@@ -67,13 +71,13 @@ def usual_settings(settings: Sequence[dict[str, Any]]) -> dict[str, Any]:
     return usual
 
 
-def differences(record: Record, usual: dict[str, Any]) -> dict[str, Any]:
+def differences(record: "Record", usual: dict[str, Any]) -> dict[str, Any]:
     """What sets a run apart."""
     own = record.settings
     return {n: own[n] for n, value in usual.items() if n in own and own[n] != value}
 
 
-def _table(folder: Path, records: list[Record], usual: dict[str, Any]) -> Iterator[str]:
+def _table(folder: Path, records: list["Record"], usual: dict[str, Any]) -> Iterator[str]:
     if not records:
         note(f"{folder} holds no run")
         return
@@ -102,7 +106,7 @@ def _table(folder: Path, records: list[Record], usual: dict[str, Any]) -> Iterat
         yield from (f"  kakehashi train resume={record.folder}" for record in stopped)
 
 
-def _json(records: list[Record], usual: dict[str, Any]) -> Iterator[str]:
+def _json(records: list["Record"], usual: dict[str, Any]) -> Iterator[str]:
     for record in records:
         facts = {
             "run": str(record.folder),
@@ -119,7 +123,7 @@ def _json(records: list[Record], usual: dict[str, Any]) -> Iterator[str]:
         yield json.dumps(facts, ensure_ascii=False)
 
 
-def _updates(record: Record) -> str:
+def _updates(record: "Record") -> str:
     if record.status == "finished" and record.updates == record.total_updates:
         return f"{record.updates:,}"
     total = "?" if record.total_updates is None else f"{record.total_updates:,}"
