@@ -199,6 +199,8 @@ def test_the_best_are_the_best(tmp_path):
         content = {"global_step": update, "state_dict": {}, "kakehashi": {}}
         AtomicCheckpointIO().save_checkpoint(content, folder / f"{name}.ckpt")
     summary = {"training": {"points": [{"update": u, "bleu": b} for u, b in bleu.items()]}}
+    with pytest.raises(TrainingError, match=r"holds 0 checkpoints and --last asks for 1"):
+        last_checkpoints(tmp_path / "empty", 1)
     (tmp_path / "summary.json").write_text(json.dumps(summary), encoding="utf-8")
 
     def best(number: int) -> list[str]:

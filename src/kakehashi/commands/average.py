@@ -43,6 +43,7 @@ def average(
             "give one RUN with --last NUMBER or --best NUMBER, or else the checkpoints themselves"
         )
     run = run_of(paths[0], folder=folder)
+    output = output.expanduser()
     if output.exists() and (not output.is_dir() or any(output.iterdir())):
         raise BundleError(f"{output} exists already; give another name or move it away")
 

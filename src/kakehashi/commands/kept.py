@@ -53,7 +53,7 @@ def _enough(run: Path, option: str, number: int, kept: dict[int, Path]) -> list[
     if len(kept) < number:
         updates = ", ".join(f"{update:,}" for update in sorted(kept))
         raise TrainingError(
-            f"{run / 'checkpoints'} holds {len(kept)} checkpoints"
+            f"{run / 'checkpoints'} holds {len(kept)} checkpoint{'' if len(kept) == 1 else 's'}"
             + (f" (of updates {updates})" if kept else "")
             + f" and {option} asks for {number}; a run keeps more with callbacks.keep={number}"
         )

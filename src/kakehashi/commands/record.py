@@ -44,11 +44,18 @@ class Record:
 
 
 def find_runs(folder: Path) -> tuple[list[Path], list[Path]]:
-    """(run folders at any depth, the topmost folders without one); links are not followed."""
+    """(run folders at any depth, the topmost folders without one that can be read).
+
+    Links are not followed: ``latest`` is a run that stands in the list already.
+    """
     if any((folder / name).exists() for name in SIGNS):
         return [folder], []
     runs, foreign = list[Path](), list[Path]()
-    for path in sorted(folder.iterdir()):
+    try:
+        paths = sorted(folder.iterdir())
+    except PermissionError:
+        return [], []
+    for path in paths:
         if path.is_dir() and not path.is_symlink() and not path.name.startswith("."):
             inside, others = find_runs(path)
             runs += inside
@@ -66,7 +73,7 @@ def read_record(folder: Path) -> Record:
             _finished(record)
         else:
             _so_far(record)
-    except KakehashiError as error:
+    except (KakehashiError, OSError) as error:
         record.status, record.trouble = "damaged", str(error)
     return record
 

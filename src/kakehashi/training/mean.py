@@ -14,7 +14,7 @@ class Mean:
     """The mean of k checkpoints of one run, taken in one by one: two are in memory, never all.
 
     Each weight is ``w_1 - ((w_1 - w_1) + (w_1 - w_2) + ... + (w_1 - w_k)) / k``, worked out in
-    float64 and rounded once, to the type that it had. That is the mean, and of copies of one
+    float64 and then rounded to the type that it had. That is the mean, and of copies of one
     checkpoint it is that checkpoint bit for bit, for every k and every type: each difference is
     +0, so is their sum, and ``x - 0`` is x (for -0 too).
     """
