@@ -54,7 +54,12 @@ def test_a_folder_without_a_run_is_named(tmp_path):
 
 
 def test_what_changed_is_named_with_both_values(tmp_path):
-    before = {"seed": 2, "data": {"workers": 0, "root": "a"}, "model": {"dropout": 0.1, "old": [1]}}
+    before = {
+        "seed": 2,
+        "data": {"workers": 0, "root": "a"},
+        "model": {"dropout": 0.1, "old": [1]},
+        "trainer": {},
+    }
     folder = made(tmp_path / "run", [], before)
     same = {**before, "data": {"workers": 4, "root": "b"}, "resume": "x"}
     check_unchanged(OmegaConf.create(same), folder, told=False)

@@ -10,7 +10,10 @@ from pathlib import Path
 import pytest
 
 from kakehashi.commands.config import TrainConfig
-from kakehashi.commands.runs import command, point_latest, reproduce
+from kakehashi.commands.latest import point_latest
+from kakehashi.commands.repeat import command, reproduce
+from kakehashi.commands.train import train
+from kakehashi.errors import TrainingError
 from kakehashi.inference.bundle import load_bundle, training_sentences
 from kakehashi.inference.translator import Translator
 from kakehashi.training.config import TrainerConfig
@@ -205,7 +208,8 @@ def test_help_and_version_come_without_torch(tmp_path):
         "try:\n    app(sys.argv[1:])\nexcept SystemExit:\n    pass\n"
         "assert not {'torch', 'lightning', 'datasets', 'hydra'} & set(sys.modules)\n"
     )
-    for words in (["--help"], ["--version"], ["translate", "--help"], ["compare", "--help"]):
+    helped = ["translate", "compare", "average", "runs"]
+    for words in (["--help"], ["--version"], *([name, "--help"] for name in helped)):
         done = subprocess.run(
             [sys.executable, "-c", code, *words],
             capture_output=True,
@@ -225,6 +229,26 @@ def test_hydra_gets_every_word_after_train(tmp_path):
     help_ = kakehashi(tmp_path, "train", "--help")
     assert "transformer_small" in help_.stdout
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("trained", [True, False])
+def test_a_run_that_fails_says_so_in_its_folder(tmp_path, monkeypatch, capsys, trained):
+    def run(config, folder, words):
+        if trained:
+            (folder / "checkpoints").mkdir()
+            (folder / "checkpoints" / "best.ckpt").touch()
+        raise TrainingError("the loss is nan")
+
+    monkeypatch.setattr("kakehashi.commands.run.run", run)
+    monkeypatch.setattr(sys, "argv", ["kakehashi"])
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit) as end:
+        train(["name=unlucky"])
+    assert end.value.code == 1
+    assert capsys.readouterr().err == "error: the loss is nan\n"
+    said = [path.read_text(encoding="utf-8") for path in tmp_path.glob("runs/*/*/failed.txt")]
+    assert said == (["the loss is nan\n"] if trained else [])
+    assert bool(list(tmp_path.glob("runs/*/*"))) == trained
 
 
 @pytest.mark.slow

@@ -8,8 +8,9 @@ import torch
 
 from kakehashi.training.checkpoint import load_checkpoint
 
-APART = ("seconds", "validating", "spent", "mark", "resumed", "_batches_that_stepped")
-"""Times; the record of stops; a counter for the steps of Lightning's own logging, unused here."""
+APART = ("seconds", "validating", "spent", "mark", "resumed", "run", "_batches_that_stepped")
+"""Times; the record of stops; what tells one run from another; a counter for the steps of
+Lightning's own logging, unused here."""
 
 
 def state_of(path: Path) -> str:

@@ -6,7 +6,7 @@ from torch import nn
 
 from kakehashi.errors import ConfigError, TrainingError
 from kakehashi.training.averaging import WeightMean, mean_of_checkpoints, put_weights
-from kakehashi.training.checkpoint import AtomicCheckpointIO
+from kakehashi.training.checkpoint import write_checkpoint
 from kakehashi.training.config import AveragingConfig
 from kakehashi.training.plan import Plan
 
@@ -54,7 +54,8 @@ def test_state_goes_through_a_file(tmp_path):
 
 def save(path, weights):
     state = {f"model.{name}": w for name, w in weights.items()} | {"other": torch.ones(1)}
-    AtomicCheckpointIO().save_checkpoint({"state_dict": state}, path)
+    facts = {"state_dict": state, "global_step": 1, "kakehashi": {"seed": 1}}
+    write_checkpoint(facts, path)
     return path
 
 

@@ -131,18 +131,20 @@ def test_the_model_ends_with_the_better_weights_and_says_which(numbers, tmp_path
         assert again.bleu == pytest.approx(fitted.validated.bleu)
 
 
-def test_last_k_keeps_and_averages_the_last_k(numbers, tmp_path, monkeypatch):
+@pytest.mark.parametrize("keep", [1, 3])
+def test_last_k_keeps_and_averages_the_last_k(numbers, tmp_path, monkeypatch, keep):
     seen = []
     monkeypatch.setattr(
         fit_module,
         "mean_of_checkpoints",
         lambda paths: seen.extend(p.name for p in paths) or mean_of_checkpoints(paths),
     )
-    callbacks = CallbacksConfig(AveragingConfig("last_k", k=2))
-    run(numbers, tmp_path, settings(callbacks, max_updates=8, validate_every=2))
-    assert sorted(seen) == ["update-6.ckpt", "update-8.ckpt"]
-    kept = sorted(p.name for p in (tmp_path / "checkpoints").iterdir())
-    assert kept == ["best.ckpt", "update-6.ckpt", "update-8.ckpt"]
+    callbacks = CallbacksConfig(AveragingConfig("last_k", k=2), keep=keep)
+    run(numbers, tmp_path, settings(callbacks, max_updates=4, validate_every=1))
+    assert sorted(seen) == ["update-3.ckpt", "update-4.ckpt"]
+    kept = {p.name for p in (tmp_path / "checkpoints").iterdir()}
+    newest = [f"update-{update}.ckpt" for update in (2, 3, 4)]
+    assert kept == {"best.ckpt", *newest[-max(keep, 2) :]}
 
 
 def test_a_checkpoint_is_plain_and_tells_of_its_run(numbers, tmp_path):

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+from kakehashi.commands.tables import columns
 from kakehashi.errors import EvaluationError
 
 
@@ -37,15 +38,9 @@ def read_summary(run: Path) -> dict[str, Any]:
 
 def table(summaries: list[dict[str, Any]]) -> str:
     """One column a run."""
-    columns = [_column(summary) for summary in summaries]
-    names = list(columns[0])
-    cells = [["", *(column[""] for column in columns)]]
-    cells += [[name, *(column[name] for column in columns)] for name in names if name]
-    widths = [max(len(row[i]) for row in cells) for i in range(len(cells[0]))]
-    lines = []
-    for row in cells:
-        rest = [cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True)]
-        lines.append("  ".join([row[0].ljust(widths[0]), *rest]).rstrip())
+    facts = [_column(summary) for summary in summaries]
+    cells = [[name, *(column[name] for column in facts)] for name in facts[0]]
+    lines = columns(cells, numbers=range(1, len(cells[0])))
     signatures = {
         s["test"]["scores"][m]["signature"]
         for s in summaries

@@ -6,11 +6,13 @@ from typing import Annotated
 import typer
 
 import kakehashi
+from kakehashi.commands.average import average
 from kakehashi.commands.check import check
 from kakehashi.commands.compare import compare
 from kakehashi.commands.evaluate import evaluate
 from kakehashi.commands.exits import fail, interrupted
 from kakehashi.commands.heatmap import heatmap
+from kakehashi.commands.runs import runs
 from kakehashi.commands.streams import drop_unwritten, hold_standard_streams
 from kakehashi.commands.translate import translate
 from kakehashi.errors import KakehashiError
@@ -58,6 +60,8 @@ app.command()(translate)
 app.command()(evaluate)
 app.command()(heatmap)
 app.command()(compare)
+app.command()(average)
+app.command()(runs)
 
 
 def main() -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 import kakehashi
-from kakehashi.commands.runs import command, reproduce
+from kakehashi.commands.repeat import command, reproduce
 from kakehashi.data.reading import write_bytes
 from kakehashi.decoding.config import DecodingConfig
 from kakehashi.evaluation.scores import Scores

@@ -6,6 +6,7 @@ from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 
+from kakehashi.commands.saved import flat_settings, saved_config
 from kakehashi.errors import ConfigError
 
 CONFIG = "config.yaml"
@@ -69,7 +70,9 @@ def check_unchanged(composed: DictConfig, folder: Path, told: bool) -> None:
     Raises:
         ConfigError: naming each setting that differs, with both values.
     """
-    before, now = _flat(OmegaConf.load(folder / CONFIG)), _flat(composed)
+    resolved = OmegaConf.create(OmegaConf.to_container(composed, resolve=True))
+    assert isinstance(resolved, DictConfig)
+    before, now = flat_settings(saved_config(folder)), flat_settings(resolved)
     changed = [
         f"{name} was {_shown(before, name)} and is {_shown(now, name)}"
         for name in sorted(before.keys() | now.keys())
@@ -80,17 +83,6 @@ def check_unchanged(composed: DictConfig, folder: Path, told: bool) -> None:
             f"{folder} began with other settings: {'; '.join(changed)}. It would not be the same "
             "run any more; to go on all the same, add resume_changed=true"
         )
-
-
-def _flat(config: Any, prefix: str = "") -> dict[str, Any]:
-    if prefix == "":
-        config = OmegaConf.to_container(config, resolve=True)
-    if not isinstance(config, dict) or not config:
-        return {prefix.removesuffix("."): config}
-    values: dict[str, Any] = {}
-    for name, value in config.items():
-        values |= _flat(value, f"{prefix}{name}.")
-    return values
 
 
 def _shown(values: dict[str, Any], name: str) -> str:

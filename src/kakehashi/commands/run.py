@@ -1,5 +1,6 @@
 """From a configuration to a measured translator: everything that a training run does."""
 
+import secrets
 import shutil
 import sys
 import time
@@ -14,8 +15,9 @@ import lightning
 import torch
 
 from kakehashi.commands.config import TrainConfig
+from kakehashi.commands.latest import point_latest
+from kakehashi.commands.record import UNSCORED
 from kakehashi.commands.report import Sample, TestResult, card_facts, write_summary
-from kakehashi.commands.runs import point_latest
 from kakehashi.data.corpora import Corpus, load_corpus
 from kakehashi.data.module import TranslationData
 from kakehashi.data.normalisation import NormalisationEffect
@@ -41,8 +43,6 @@ from kakehashi.training.validation import Validator
 
 SAMPLES = 10
 """Test sentences shown in the summary."""
-UNSCORED = "model-without-scores"
-"""The model until it is scored: what is left of hours of training should scoring fail."""
 READABLE = 12
 """Pieces of the sentence whose attention is drawn."""
 
@@ -65,6 +65,8 @@ class Run:
     """Whether it goes on from a checkpoint in its folder."""
     seconds: dict[str, float] = field(default_factory=dict)
     """Of each phase."""
+    id: str = field(default_factory=lambda: secrets.token_hex(8))
+    """Drawn once, kept in every checkpoint: whether two checkpoints are of one run."""
 
     @cached_property
     def training_sentences(self) -> TrainingSentences:
@@ -182,6 +184,7 @@ def train(run: Run) -> Fitted:
         config.callbacks,
         config.logger,
         {
+            "run": run.id,
             "seed": config.seed,
             "tokenizer_sha256": run.tokenizer.fingerprint,
             "text_sha256": run.corpus.train.digest(),

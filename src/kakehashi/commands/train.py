@@ -11,6 +11,7 @@ import shutil
 import signal
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from omegaconf import DictConfig
@@ -19,6 +20,7 @@ from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBase
 from kakehashi.commands.config import TrainConfig, config_dir, read_config, register_schemas
 from kakehashi.commands.exits import fail, interrupted
 from kakehashi.commands.lock import held, is_main_process
+from kakehashi.commands.record import FAILED
 from kakehashi.commands.resuming import (
     AUTO,
     CONFIG,
@@ -99,6 +101,8 @@ def _task(composed: DictConfig) -> None:
     except KakehashiError as error:
         _remove_if_nothing_was_trained(folder, fresh)
         if not isinstance(error, ConfigError) and _checkpoints(folder):
+            with suppress(OSError):  # a full disk has been told already
+                (folder / FAILED).write_text(f"{error}\n", encoding="utf-8")
             note(f"What was trained so far is kept; to go on with it: {again}")
         fail(error)
     except (KeyboardInterrupt, Stopped) as stop:

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from kakehashi.commands.systems import System, TestSet
+from kakehashi.commands.tables import columns
 
 if TYPE_CHECKING:
     from kakehashi.evaluation.scores import Evaluation, Score
@@ -34,12 +35,7 @@ class Verdict:
         for a, b, difference in found:
             change = f"{difference.value:+.2f}"
             rows.append([a.name, _cell(a), _cell(b), change, f"{difference.p_value:.4f}"])
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        lines = [f"A  {first}", f"B  {second}", ""]
-        for row in rows:
-            cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-            lines.append("  ".join(cells).rstrip())
-        return lines
+        return [f"A  {first}", f"B  {second}", "", *columns(rows)]
 
     def _legend(self) -> list[str]:
         legend = [

@@ -46,8 +46,11 @@ class CardFacts:
     """Split, reason, what was done, and the number of pairs that it was done to."""
 
 
-def model_card(facts: CardFacts) -> str:
-    """The text of README.md, in Markdown with the front matter that model hubs read."""
+def model_card(facts: CardFacts, scores: str | None = None) -> str:
+    """The text of README.md, in Markdown with the front matter that model hubs read.
+
+    ``scores`` takes the place of what ``facts`` say of the test split.
+    """
     languages = [facts.source_language, facts.target_language]
     parts = [
         _front_matter(languages),
@@ -56,7 +59,7 @@ def model_card(facts: CardFacts) -> str:
         f"{facts.source_language} to {facts.target_language}, trained on {facts.corpus} with "
         f"Kakehashi {kakehashi.__version__}.",
         _use(),
-        _scores(facts),
+        _scores(facts) if scores is None else f"## Scores\n\n{scores}",
         _corpus(facts),
         _limits(facts),
         "## How it was made\n\n" + _table(_made(facts)),

@@ -13,10 +13,11 @@ import torch
 from torch import Tensor, nn
 
 from kakehashi.errors import TrainingError
-from kakehashi.training.checkpoint import load_weights
 from kakehashi.training.config import AveragingConfig
+from kakehashi.training.mean import Mean
 from kakehashi.training.module import TranslationTask
 from kakehashi.training.plan import Plan
+from kakehashi.training.snapshot import open_snapshot
 from kakehashi.training.updates import UpdateCallback
 
 Weights = dict[str, Tensor]
@@ -60,22 +61,15 @@ class WeightMean(UpdateCallback):
 
 
 def mean_of_checkpoints(paths: list[Path]) -> Weights:
-    """The mean of the models in checkpoints of one run, summed in float64.
+    """The mean of the models in checkpoints of one run.
 
     Raises:
-        TrainingError: when they hold different models.
+        TrainingError: when they are of different runs, or hold different models.
     """
-    first = paths[0]
-    sums: Weights = {}
+    mean = Mean()
     for path in paths:
-        weights = load_weights(path)
-        if not sums:
-            sums = {name: torch.zeros_like(w, dtype=torch.float64) for name, w in weights.items()}
-        if {n: w.shape for n, w in weights.items()} != {n: w.shape for n, w in sums.items()}:
-            raise TrainingError(f"{path} and {first} hold different models: no mean of them exists")
-        for name, weight in weights.items():
-            sums[name] += weight.double()
-    return {name: (total / len(paths)).float() for name, total in sums.items()}
+        mean.add(open_snapshot(path))
+    return mean.weights()
 
 
 @torch.no_grad()

@@ -11,8 +11,6 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import torch
-from lightning.fabric.plugins import CheckpointIO
-from lightning.fabric.utilities.types import _PATH
 from torch import Tensor
 
 from kakehashi.errors import TrainingError
@@ -106,26 +104,6 @@ def check_seal(path: Path) -> None:
         raise TrainingError(f"{path} is not a whole checkpoint: {said}")
 
 
-class AtomicCheckpointIO(CheckpointIO):
-    """Lightning's way to ``write_checkpoint`` and ``load_checkpoint``."""
-
-    def save_checkpoint(
-        self, checkpoint: dict[str, Any], path: _PATH, storage_options: Any | None = None
-    ) -> None:
-        write_checkpoint(checkpoint, Path(path))
-
-    def load_checkpoint(
-        self,
-        path: _PATH,
-        map_location: Any | None = None,
-        weights_only: bool | None = None,
-    ) -> dict[str, Any]:
-        return load_checkpoint(Path(path))
-
-    def remove_checkpoint(self, path: _PATH) -> None:
-        Path(path).unlink(missing_ok=True)
-
-
 def load_checkpoint(path: Path) -> dict[str, Any]:
     """Everything in a checkpoint, on the CPU: tensors and plain containers only.
 
@@ -139,8 +117,12 @@ def load_checkpoint(path: Path) -> dict[str, Any]:
     try:
         checkpoint: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:
-        raise TrainingError(f"{path} is not a whole checkpoint: {error}") from error
-    if "state_dict" in checkpoint:
+        # torch's own words advise to load it as a pickle, and that would run whatever is in it
+        raise TrainingError(
+            f"{path} is not a checkpoint: it holds more than tensors and plain values "
+            f"({type(error).__name__})"
+        ) from error
+    if isinstance(checkpoint, dict) and "state_dict" in checkpoint:
         state = checkpoint["state_dict"]
         checkpoint["state_dict"] = {n.replace(COMPILED, ""): w for n, w in state.items()}
     return checkpoint

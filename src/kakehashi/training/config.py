@@ -185,12 +185,15 @@ class CallbacksConfig:
     """Minutes from one checkpoint to the next where no validation comes first: at most as much
     work is lost when the machine fails. 0: a checkpoint after every update."""
 
+    keep: int = 1
+    """Checkpoints kept beside the best: those of so many validations, the newest."""
+
     def __post_init__(self) -> None:
         if self.save_minutes < 0:
             raise ConfigError(
                 f"callbacks.save_minutes is {self.save_minutes}: it must not be negative"
             )
-        for setting in ("patience", "validation_beam"):
+        for setting in ("patience", "validation_beam", "keep"):
             value = getattr(self, setting)
             if value is not None and value < 1:
                 raise ConfigError(f"callbacks.{setting} is {value}: it must be at least 1")

@@ -19,7 +19,8 @@ from kakehashi.data.notes import note
 from kakehashi.models.interface import TranslationModel
 from kakehashi.training.averaging import WeightMean, Weights, mean_of_checkpoints, put_weights
 from kakehashi.training.callbacks import NEVER, Recorder, ValidationClock
-from kakehashi.training.checkpoint import AtomicCheckpointIO, load_checkpoint, load_weights
+from kakehashi.training.checkpoint import load_checkpoint, load_weights
+from kakehashi.training.checkpoint_io import AtomicCheckpointIO
 from kakehashi.training.config import (
     CallbacksConfig,
     LoggerConfig,
@@ -105,6 +106,7 @@ class _Run:
         self.plan = Plan.of(trainer, self.batches_per_epoch)
         self.from_checkpoint: Path | None = None
         self.resumed: list[int] = []
+        self.facts = dict(settings.facts)
         if settings.resume:
             self._go_on()
         self.schedule = Schedule(settings.schedule, self.plan.total)
@@ -114,7 +116,7 @@ class _Run:
             settings.optimizer,
             self.schedule,
             validator,
-            settings.facts | {"resumed": self.resumed},
+            self.facts | {"resumed": self.resumed},
             fused=trainer.precision != "16-mixed",
             guide=settings.guide,
         )
@@ -125,7 +127,7 @@ class _Run:
             folder / "checkpoints",
             self.plan,
             self.request,
-            averaging.k if averaging.kind == "last_k" else 1,
+            max(settings.callbacks.keep, averaging.k if averaging.kind == "last_k" else 1),
             settings.callbacks.save_minutes,
         )
 
@@ -139,6 +141,8 @@ class _Run:
         check_fits(checkpoint, self.model, self.settings.facts, self.from_checkpoint)
         if self.plan.total is None:
             self.plan.total = checkpoint["kakehashi"]["total_updates"]
+        if "run" in self.facts:  # which run it is stays, in whatever process it goes on
+            self.facts["run"] = checkpoint["kakehashi"]["run"]
         self.resumed = [*checkpoint["kakehashi"]["resumed"], int(checkpoint["global_step"])]
         note(f"going on after update {self.resumed[-1]:,}, from {self.from_checkpoint}")
 
