@@ -67,8 +67,9 @@ class Recorder(UpdateCallback):
         seconds, tokens = self.mark
         self.mark = (training, task.tokens)
         metrics = {
-            "train/loss": task.loss.item(),
+            "train/loss": task.loss,
             "train/nll": task.nll,
+            "train/gradient_norm": task.gradient_norm,
             "train/learning_rate": trainer.optimizers[0].param_groups[0]["lr"],
             "train/tokens_per_second": (task.tokens - tokens) / max(training - seconds, 1e-9),
         }

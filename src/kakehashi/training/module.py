@@ -5,6 +5,7 @@ from typing import Any
 
 import lightning
 import torch
+from lightning.pytorch.strategies import FSDPStrategy
 from lightning.pytorch.utilities.types import OptimizerLRScheduler
 from torch import Tensor
 
@@ -15,6 +16,15 @@ from kakehashi.training.guidance import Guide
 from kakehashi.training.objective import cross_entropy
 from kakehashi.training.optimizer import build_optimizer
 from kakehashi.training.schedule import Schedule
+from kakehashi.training.tokens import (
+    NOMINAL,
+    Sums,
+    Window,
+    clipped,
+    gradient_norm,
+    gradient_scale,
+    scale_gradients,
+)
 from kakehashi.training.validation import Tally, Validated, Validator
 
 
@@ -46,15 +56,27 @@ class TranslationTask(lightning.LightningModule):
         self.tally = Tally()
         self.validated: Validated | None = None
         """The latest validation."""
-        self.loss = torch.zeros(())
-        """What the latest training batch was minimised for."""
+        self.window = Window()
+        self.loss = 0.0
+        """What the latest update minimised, a mean over its target tokens."""
         self.nll = 0.0
-        """Of the latest training batch, in nats a token."""
+        """Of the latest update, in nats a target token."""
+        self.gradient_norm = 0.0
+        """Of the latest update, before it was clipped."""
         self.tokens = 0
         """Real source and target tokens trained on so far, by this process."""
 
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
-        """Mean label-smoothed cross-entropy of the batch's real target tokens."""
+        """The summed loss of the batch's real target tokens, over ``NOMINAL`` (see tokens.py)."""
+        sums = self.sums(batch)
+        self.window.sums.append(sums.detach())
+        return sums[0] / NOMINAL
+
+    def sums(self, batch: Batch) -> Tensor:
+        """[4]: minimised loss, -log p, target tokens, source tokens, summed over the batch.
+
+        The first carries the gradient: label-smoothed cross-entropy, and the guided heads' loss.
+        """
         allowed = batch.source_allowed
         features, guidance = self._features(batch)
         # rows by number: the gradient of a selection by mask takes three times as long
@@ -67,14 +89,52 @@ class TranslationTask(lightning.LightningModule):
             self.objective.label_smoothing,
             self.objective.chunk,
         )
-        self.nll = loss.nll.item()
-        self.tokens += int(allowed.sum()) + len(real)
-        minimised = loss.smoothed if guidance is None else loss.smoothed + guidance
-        self.loss = minimised.detach()
-        return minimised
+        minimised = loss.smoothed * len(real)
+        if guidance is not None:
+            minimised = minimised + guidance
+        nll, targets = loss.nll * len(real), batch.target_allowed.sum()
+        parts = (minimised, nll, targets, allowed.sum())
+        return torch.stack([part.to(minimised.dtype) for part in parts])
+
+    def configure_gradient_clipping(
+        self,
+        optimizer: torch.optim.Optimizer,
+        gradient_clip_val: int | float | None = None,
+        gradient_clip_algorithm: str | None = None,
+    ) -> None:
+        """Make the gradients those of the mean over all tokens of the update, and clip them.
+
+        Lightning calls this before every update, clipping or not. It is the one place where an
+        update waits for the device.
+        """
+        mine = self.window.total()
+        everyone = self._over_processes(mine)
+        norm = self._gradient_norm().to(everyone)
+        numbers = torch.cat([everyone, mine, norm.reshape(1)]).tolist()
+        sums, own, raw_norm = Sums(*numbers[:4]), Sums(*numbers[4:8]), numbers[8]
+        self.window.clear()
+        accumulate = self.trainer.accumulate_grad_batches
+        scale = gradient_scale(sums.targets, accumulate, self.trainer.world_size)
+        self.loss, self.nll = sums.minimised / sums.targets, sums.nll / sums.targets
+        self.gradient_norm = scale * raw_norm
+        self.tokens += int(own.targets + own.sources)
+        scale_gradients(self.parameters(), clipped(scale, raw_norm, gradient_clip_val))
+
+    def _over_processes(self, sums: Tensor) -> Tensor:
+        if self.trainer.world_size == 1:
+            return sums
+        everyone = sums.clone()
+        torch.distributed.all_reduce(everyone)
+        return everyone
+
+    def _gradient_norm(self) -> Tensor:
+        norm = gradient_norm(self.parameters())
+        if isinstance(self.trainer.strategy, FSDPStrategy):  # every process holds a share
+            return self._over_processes(norm.square()).sqrt()
+        return norm
 
     def _features(self, batch: Batch) -> tuple[Tensor, Tensor | None]:
-        """Decoder outputs, and the weighted loss of the guided heads while there is one."""
+        """Decoder outputs, and the weighted summed loss of the guided heads while there is one."""
         source, allowed = batch.source, batch.source_allowed
         weight = 0.0 if self.guide is None else self.guide.weight(self.global_step)
         if self.guide is None or weight == 0.0:

@@ -1,7 +1,6 @@
 """What the person who waits sees: on a terminal a live line, elsewhere one line a minute."""
 
 import time
-from typing import Any
 
 import lightning
 from rich.console import Console
@@ -44,23 +43,14 @@ class ProgressLine(UpdateCallback):
         if self.live and trainer.is_global_zero:
             self.bar.start()
 
-    def on_train_batch_end(
-        self,
-        trainer: lightning.Trainer,
-        pl_module: lightning.LightningModule,
-        outputs: Any,
-        batch: Any,
-        batch_idx: int,
-    ) -> None:
-        assert isinstance(pl_module, TranslationTask)
-        # mean over about the last fifty batches
-        loss = pl_module.nll
-        self.loss = loss if self.loss == 0.0 else self.loss + 0.02 * (loss - self.loss)
+    def on_update(self, trainer: lightning.Trainer, task: TranslationTask) -> None:
+        # mean over about the last fifty updates
+        self.loss = task.nll if self.loss == 0.0 else self.loss + 0.02 * (task.nll - self.loss)
         now = time.monotonic()
         if now - self.shown < (LIVE_SECONDS if self.live else QUIET_SECONDS):
             return
         self.shown = now
-        self._show(trainer, pl_module)
+        self._show(trainer, task)
 
     def _show(self, trainer: lightning.Trainer, task: TranslationTask) -> None:
         if not trainer.is_global_zero:
