@@ -196,6 +196,8 @@ def _made(run: "Run", fitted: Fitted, test: TestResult) -> str:
         ("weights", chosen(fitted)),
         ("time", ", ".join(f"{name} {clock(value)}" for name, value in run.seconds.items())),
     ]
+    if str(fitted.faults):
+        rows.insert(1, ("faults", str(fitted.faults)))
     rows[1:1] = [("corpus", text) for text in _mixture(run)]
     if test.scores is not None:
         speed = f"{test.sentences_per_second:,.0f} sentences/s, beam {test.decoding.beam}"

@@ -179,6 +179,7 @@ def train(run: Run) -> Fitted:
         config.logger,
         {"seed": config.seed, "tokenizer_sha256": run.tokenizer.fingerprint},
         run.guide,
+        run.data.pair,
     )
     return fit(run.model, run.data, validator, settings, run.folder)
 

@@ -101,6 +101,13 @@ class TranslationData(LightningDataModule):
         """Pairs that take part in training."""
         return len(self._rows)
 
+    def pair(self, index: int) -> dict[str, Any]:
+        """A training pair, for a record of what went wrong with it."""
+        train = self.corpus.train
+        file, line = train.place(index)
+        said = {"source": train.source[index], "target": train.target[index]}
+        return {"index": index, "file": file, "line": line, **said}
+
     def train_dataloader(self) -> Loader:
         """This process's share of the training batches."""
         trainer, mixture = self.trainer, self._mixture

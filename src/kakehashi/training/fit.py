@@ -3,7 +3,7 @@
 import logging
 import signal
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -16,6 +16,7 @@ from lightning.pytorch.callbacks import Callback, EarlyStopping
 from lightning.pytorch.loggers import CSVLogger, Logger, TensorBoardLogger
 
 from kakehashi.data.batching import Batch
+from kakehashi.errors import TrainingError
 from kakehashi.models.interface import TranslationModel
 from kakehashi.training.averaging import WeightMean, Weights, mean_of_checkpoints, put_weights
 from kakehashi.training.callbacks import NEVER, Point, Recorder, ValidationClock
@@ -28,7 +29,9 @@ from kakehashi.training.config import (
     TrainerConfig,
 )
 from kakehashi.training.duration import PROBED, TimeBudget
+from kakehashi.training.faults import FaultCounts, Faults, only_number
 from kakehashi.training.guidance import Guide
+from kakehashi.training.memory import out_of_memory
 from kakehashi.training.module import TranslationTask
 from kakehashi.training.plan import Plan, updates_per_epoch
 from kakehashi.training.progress import ProgressLine
@@ -50,6 +53,8 @@ class FitSettings:
     """Plain values kept in every checkpoint."""
     guide: Guide | None = None
     """Shows cross-attention where to look at first."""
+    pair: Callable[[int], dict[str, Any]] = only_number
+    """What a record of faults says of a training pair."""
 
 
 @dataclass(frozen=True)
@@ -72,6 +77,7 @@ class Fitted:
     validated: Validated
     """Of the chosen weights."""
     average: Validated | None
+    faults: FaultCounts
     is_main: bool
     """Whether this process is the one that writes the results."""
 
@@ -95,7 +101,8 @@ def fit(
     ``folder``.
 
     Raises:
-        TrainingError: when the loss stops being a number.
+        TrainingError: when loss or gradient is not finite ``trainer.max_faults`` times in a row, or
+            memory does not suffice.
         KeyboardInterrupt: when the person at the keyboard has had enough.
     """
     run = _Run(model, data, validator, settings, folder)
@@ -132,6 +139,7 @@ class _Run:
             guide=settings.guide,
         )
         self.recorder = Recorder(settings.trainer.log_every)
+        self.faults = Faults(settings.trainer.max_faults, folder / "faults.jsonl", settings.pair)
         self.average = WeightMean(settings.callbacks.averaging, self.plan)
         kind = settings.callbacks.averaging.kind
         keep = settings.callbacks.averaging.k if kind == "last_k" else 1
@@ -151,6 +159,13 @@ class _Run:
                 if trainer.interrupted:
                     raise KeyboardInterrupt from None
                 raise
+            except (RuntimeError, MemoryError) as error:
+                if not out_of_memory(error):
+                    raise
+                raise TrainingError(
+                    "out of memory in validation or in the optimiser: lower "
+                    "data.validation_batch_tokens, or take a smaller model"
+                ) from error
         self.updates = trainer.global_step
         self.is_main = trainer.is_global_zero
 
@@ -168,7 +183,7 @@ class _Run:
                     self.validation[::PROBED],
                 )
             )
-        callbacks += [ValidationClock(self.plan), self.recorder]
+        callbacks += [self.faults, ValidationClock(self.plan), self.recorder]
         if self.average.config.kind in ("mean", "ema"):
             callbacks.append(self.average)
         callbacks.append(ProgressLine(self.plan, settings.trainer.max_minutes))
@@ -246,6 +261,7 @@ class _Run:
             chosen_update=update,
             validated=validated,
             average=average,
+            faults=self.faults.counts,
             is_main=self.is_main,
         )
 
@@ -294,7 +310,12 @@ def quiet_lightning() -> Iterator[None]:
     loggers = [logging.getLogger(name) for name in ("lightning.pytorch", "lightning.fabric")]
     levels = [logger.level for logger in loggers]
     with warnings.catch_warnings():
-        for text in (".*does not have many workers.*", ".*isinstance.treespec.*", ".*LeafSpec.*"):
+        for text in (
+            ".*does not have many workers.*",
+            ".*isinstance.treespec.*",
+            ".*LeafSpec.*",
+            ".*lr_scheduler.step.*before.*",  # float16's first updates are skipped
+        ):
             warnings.filterwarnings("ignore", text)
         for logger in loggers:
             logger.setLevel(logging.ERROR)

@@ -45,7 +45,8 @@ class ProgressLine(UpdateCallback):
 
     def on_update(self, trainer: lightning.Trainer, task: TranslationTask) -> None:
         # mean over about the last fifty updates
-        self.loss = task.nll if self.loss == 0.0 else self.loss + 0.02 * (task.nll - self.loss)
+        if task.cause is None:
+            self.loss = task.nll if self.loss == 0.0 else self.loss + 0.02 * (task.nll - self.loss)
         now = time.monotonic()
         if now - self.shown < (LIVE_SECONDS if self.live else QUIET_SECONDS):
             return

@@ -8,7 +8,7 @@ is through, so batches give gradients of sums, and the update's gradient is scal
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -40,13 +40,44 @@ class Window:
     sums: list[Tensor] = field(default_factory=list)
     """Of each batch, on the device: minimised loss, nll, target tokens, source tokens."""
 
+    too_large: Batch | None = None
+    """The single pair that did not fit into memory."""
+    random: list[Tensor] = field(default_factory=list)
+    """The states of the random numbers before the first batch: CPU, GPU."""
+
+    def add(self, batch: Batch) -> None:
+        """Before its pass."""
+        if not self.batches:
+            self.random = [torch.get_rng_state()]
+            if batch.source.is_cuda:
+                self.random.append(torch.cuda.get_rng_state(batch.source.device))
+        self.batches.append(batch)
+
+    def restart(self) -> None:
+        """Back to before the first pass, with all batches that have come so far."""
+        self.sums = []
+        torch.set_rng_state(self.random[0])
+        if self.batches[0].source.is_cuda:
+            torch.cuda.set_rng_state(self.random[1], self.batches[0].source.device)
+            torch.cuda.empty_cache()
+
     def clear(self) -> None:
-        """Forget them."""
-        self.batches, self.sums = [], []
+        """Forget it all: the next batch begins an update."""
+        self.batches, self.sums, self.too_large = [], [], None
 
     def total(self) -> Tensor:
         """The sums of all batches of this process [4]."""
-        return torch.stack(self.sums).sum(0)
+        return torch.stack(self.sums).sum(0) if self.sums else torch.full((4,), torch.nan)
+
+    def suspects(self) -> list[tuple[list[int], float]]:
+        """The pairs of each batch, and its loss a target token; of one that is too large, it."""
+        if self.too_large is not None:
+            return [(self.too_large.index.tolist(), math.nan)]
+        losses = [sums[:3].tolist() for sums in self.sums]
+        return [
+            (batch.index.tolist(), minimised / targets)
+            for batch, (minimised, _, targets) in zip(self.batches, losses, strict=True)
+        ]
 
 
 def gradient_scale(targets: float, batches: int, processes: int) -> float:
@@ -83,6 +114,12 @@ def clipped(scale: float, norm: float, clip: float | None) -> float:
     return scale * min(1.0, clip / (scale * norm + 1e-6))
 
 
-def all_finite(numbers: Sequence[float]) -> bool:
-    """Whether all are numbers, and not infinite."""
-    return all(math.isfinite(number) for number in numbers)
+def zero_gradients(parameters: Iterable[nn.Parameter]) -> None:
+    """Give every parameter a gradient of 0."""
+    for parameter in parameters:
+        parameter.grad = torch.zeros_like(parameter)
+
+
+def exact_type(model: nn.Module) -> torch.dtype:
+    """The type that sums are formed in: the parameters', but at least float32."""
+    return torch.promote_types(next(model.parameters()).dtype, torch.float32)
