@@ -58,6 +58,7 @@ class Witness(Callback):
         if not self.weights:
             self.keep(trainer, task)
         self.batches.append(batch)
+        torch.manual_seed(len(self.batches))  # whatever the batches before have drawn
 
     def on_train_batch_end(self, trainer, task, *_) -> None:
         if trainer.global_step == len(self.weights):
@@ -157,8 +158,15 @@ def same(a: dict, b: dict) -> bool:
     return a.keys() == b.keys() and all(torch.equal(a[k], b[k]) for k in a)
 
 
-@pytest.mark.parametrize("optimizer", ["muon", "adamw", "adam"])
-@pytest.mark.parametrize(("how", "clip"), [("loss", 1.0), ("gradient", 1.0), ("gradient", None)])
+@pytest.mark.parametrize(
+    ("optimizer", "how", "clip"),
+    [
+        ("muon", "loss", 1.0),
+        ("muon", "gradient", None),
+        ("adamw", "gradient", 1.0),
+        ("adam", "loss", None),
+    ],
+)
 def test_a_broken_update_is_skipped_and_recorded(run, broken, capfd, optimizer, how, clip):
     bad = BadGradient.apply if how == "gradient" else lambda loss: loss * torch.nan
     broken(lambda call: call == 6, bad)  # the second batch of the third update
@@ -259,10 +267,10 @@ def test_float16_may_look_for_its_scale(run, broken):
 
 def test_the_state_is_plain_and_takes_effect(run, tmp_path):
     counts = FaultCounts(skipped=4, largest_part=31, full_precision_from=7)
-    one = Faults(10, tmp_path / "faults.jsonl")
+    one = Faults(10, tmp_path / "faults.jsonl", 6)
     one.counts = counts
     torch.save(one.state_dict(), tmp_path / "state")
-    other = Faults(10, tmp_path / "faults.jsonl")
+    other = Faults(10, tmp_path / "faults.jsonl", 6)
     other.load_state_dict(torch.load(tmp_path / "state", weights_only=True))
     assert other.counts == counts
     seen = run(start=counts, max_updates=2, precision="bf16-mixed")
@@ -274,7 +282,7 @@ def test_the_state_is_plain_and_takes_effect(run, tmp_path):
 def test_records_of_what_comes_after_a_checkpoint_are_made_again(tmp_path):
     path = tmp_path / "faults.jsonl"
     path.write_text('{"update": 3}\n{"update": 9}\n{"update": 5}\n{"upd', encoding="utf-8")
-    Faults(10, path)._forget_after(5)
+    Faults(10, path, 6)._forget_after(5)
     assert path.read_text(encoding="utf-8") == '{"update": 3}\n{"update": 5}\n'
 
 

@@ -104,7 +104,7 @@ def n_parameters(run: "Run") -> int:
 
 def chosen(fitted: Fitted) -> str:
     """Which weights were kept, and why."""
-    best = max(fitted.points, key=lambda point: point.bleu)
+    best = max(fitted.points, key=lambda point: point.rank)
     said = f"best checkpoint (update {best.update:,}): validation BLEU {best.bleu:.2f}"
     if fitted.average is None:
         return said
@@ -155,6 +155,7 @@ def _facts(run: "Run", fitted: Fitted, test: TestResult) -> dict[str, Any]:
 def _text(run: "Run", fitted: Fitted, test: TestResult) -> str:
     blocks = [
         _heading(run),
+        *(f"Warning: {warning}" for warning in fitted.warnings),
         _scores(run, test),
         _made(run, fitted, test),
         _corpus(run),

@@ -9,6 +9,7 @@ import lightning
 from kakehashi.training.module import TranslationTask
 from kakehashi.training.plan import Plan
 from kakehashi.training.updates import UpdateCallback
+from kakehashi.training.validation import Validated
 
 NEVER = 10**15
 """As a number of batches between validations."""
@@ -47,6 +48,11 @@ class Point:
     """Since training started, validations included."""
     nll: float
     bleu: float
+
+    @property
+    def rank(self) -> float:
+        """What it is compared with others by."""
+        return Validated(self.nll, self.bleu).rank
 
 
 class Recorder(UpdateCallback):

@@ -82,6 +82,6 @@ def checkpoint_callbacks(folder: Path, keep: int) -> tuple[ModelCheckpoint, Mode
         "save_on_train_epoch_end": False,
         "enable_version_counter": False,
     }
-    best = ModelCheckpoint(filename="best", monitor="valid/bleu", save_top_k=1, **shared)
+    best = ModelCheckpoint(filename="best", monitor="valid/rank", save_top_k=1, **shared)
     newest = ModelCheckpoint(filename="update-{step}", monitor="step", save_top_k=keep, **shared)
     return best, newest

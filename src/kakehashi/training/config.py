@@ -189,7 +189,8 @@ class CallbacksConfig:
 
     averaging: AveragingConfig = field(default_factory=AveragingConfig)
     patience: int | None = None
-    """Validations without a better BLEU after which the run stops; null: never."""
+    """Validations without a better BLEU (while it is 0: without a lower nll) after which the run
+    stops; null: never."""
     validation_beam: int = 1
     """Beam of the translations that validation BLEU is computed on; 1 is greedy and fast."""
 

@@ -68,11 +68,16 @@ class Faults(UpdateCallback):
     """Records every fault in a file, says it, and after ``limit`` in a row falls back or stops."""
 
     def __init__(
-        self, limit: int, path: Path, pair: Callable[[int], dict[str, Any]] = only_number
+        self,
+        limit: int,
+        path: Path,
+        batches_per_epoch: int,
+        pair: Callable[[int], dict[str, Any]] = only_number,
     ) -> None:
         """``pair``: where a training pair comes from and what it says."""
         super().__init__()
         self.limit, self.path, self.pair = limit, path, pair
+        self.batches_per_epoch = batches_per_epoch
         self.counts = FaultCounts()
 
     def state_dict(self) -> dict[str, Any]:
@@ -146,7 +151,7 @@ class Faults(UpdateCallback):
             {
                 "action": "skipped",
                 "cause": cause.value,
-                "epoch": trainer.current_epoch,
+                "epoch": trainer.fit_loop.total_batch_idx // self.batches_per_epoch,
                 "loss": number(task.loss),
                 "gradient_norm": number(task.gradient_norm),
                 "batches": batches,

@@ -28,6 +28,7 @@ from kakehashi.training.config import (
     OptimizerConfig,
     TrainerConfig,
 )
+from kakehashi.training.doubts import doubts
 from kakehashi.training.duration import PROBED, TimeBudget
 from kakehashi.training.faults import FaultCounts, Faults, only_number
 from kakehashi.training.guidance import Guide
@@ -78,6 +79,8 @@ class Fitted:
     """Of the chosen weights."""
     average: Validated | None
     faults: FaultCounts
+    warnings: list[str]
+    """Why its figures may mean little."""
     is_main: bool
     """Whether this process is the one that writes the results."""
 
@@ -126,6 +129,9 @@ class _Run:
         processes = settings.trainer.devices * settings.trainer.num_nodes
         self.batches_per_epoch = -(-len(data.train_dataloader()) // processes)
         self.validation: list[Batch] = list(data.val_dataloader())
+        if not self.batches_per_epoch or not self.validation:
+            what = "train" if self.validation else "valid"
+            raise TrainingError(f"there is nothing to train on: {what} has no pairs")
         self.plan = Plan.of(settings.trainer, self.batches_per_epoch)
         self.schedule = Schedule(settings.schedule, self.plan.total)
         self.task = TranslationTask(
@@ -139,7 +145,12 @@ class _Run:
             guide=settings.guide,
         )
         self.recorder = Recorder(settings.trainer.log_every)
-        self.faults = Faults(settings.trainer.max_faults, folder / "faults.jsonl", settings.pair)
+        self.faults = Faults(
+            settings.trainer.max_faults,
+            folder / "faults.jsonl",
+            self.batches_per_epoch,
+            settings.pair,
+        )
         self.average = WeightMean(settings.callbacks.averaging, self.plan)
         kind = settings.callbacks.averaging.kind
         keep = settings.callbacks.averaging.k if kind == "last_k" else 1
@@ -190,7 +201,7 @@ class _Run:
         if settings.callbacks.patience is not None:
             callbacks.append(
                 EarlyStopping(
-                    "valid/bleu",
+                    "valid/rank",
                     mode="max",
                     patience=settings.callbacks.patience,
                     check_on_train_epoch_end=False,
@@ -236,14 +247,14 @@ class _Run:
     def choose(self) -> Fitted:
         """Put the weights with the higher validation BLEU into the model: best or averaged."""
         averaged = self._averaged()
-        best = max(self.recorder.points, key=lambda point: point.bleu)
+        best = max(self.recorder.points, key=lambda point: point.rank)
         chosen, update = "best", best.update
         validated = Validated(best.nll, best.bleu)
         average = None
         if averaged is not None:
             put_weights(self.model, averaged)
             average = self.validator.run(self.model, self.validation)
-            if average.bleu >= best.bleu:
+            if average.rank >= best.rank:
                 chosen, update, validated = "average", self.updates, average
         if chosen == "best":
             put_weights(self.model, load_weights(Path(self.best.best_model_path)))
@@ -262,6 +273,7 @@ class _Run:
             validated=validated,
             average=average,
             faults=self.faults.counts,
+            warnings=doubts(self.recorder.points),
             is_main=self.is_main,
         )
 

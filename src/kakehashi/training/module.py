@@ -110,30 +110,32 @@ class TranslationTask(lightning.LightningModule):
     def backward(self, loss: Tensor, *args: Any, **kwargs: Any) -> None:
         """Add the gradients of the batch, in parts where memory is short.
 
-        When memory runs out, the update is begun again, with the random numbers it began with and
-        with smaller parts, and so are all updates after it.
+        When memory runs out, the update is begun again in smaller parts, every batch with the
+        random numbers it began with; later updates are made in such parts from the start.
         """
-        window, batches = self.window, self.window.batches[-1:]
+        window = self.window
         if self.trainer.world_size > 1:
-            with enough_memory(batches[0]):
+            with enough_memory(window.batches[-1]):
                 loss.backward()
             return
-        while window.too_large is None and (failed := self._passes(batches, loss.detach())):
+        while window.too_large is None and (failed := self._passes(loss.detach())):
             drop_gradients(self.parameters())
             window.restart()
-            batches = window.batches
             if len(failed.index) > 1:
                 self.largest_part = padded_size(failed) // 2
             else:
                 window.too_large = failed
                 zero_gradients(self.parameters())  # gradient scaling wants to see some
 
-    def _passes(self, batches: list[Batch], factor: Tensor) -> Batch | None:
-        """Add the gradients of batches, ``factor`` times; the part that memory did not suffice for.
+    def _passes(self, factor: Tensor) -> Batch | None:
+        """Add the gradients of the batches that wait; the part that memory did not suffice for.
 
         The stand-in of 1 comes back as ``factor``: what Lightning multiplies a loss by.
         """
-        for batch in batches:
+        window = self.window
+        for place in range(len(window.sums), len(window.batches)):
+            batch = window.batches[place]
+            window.set_random(place)
             gathered = []
             for part in in_parts(batch, self.largest_part):
                 try:
@@ -145,7 +147,7 @@ class TranslationTask(lightning.LightningModule):
                         raise
                     return part
                 gathered.append(sums.detach())
-            self.window.sums.append(torch.stack(gathered).sum(0))
+            window.sums.append(torch.stack(gathered).sum(0))
         return None
 
     def sums(self, batch: Batch) -> Tensor:
@@ -251,6 +253,7 @@ class TranslationTask(lightning.LightningModule):
         self.validated = self.validator.result(tallies)
         self.log("valid/bleu", self.validated.bleu, sync_dist=True)
         self.log("valid/nll", self.validated.nll, sync_dist=True)
+        self.log("valid/rank", self.validated.rank, sync_dist=True, logger=False)
 
     def configure_optimizers(self) -> OptimizerLRScheduler:
         """One optimiser; its rates follow the schedule from update to update."""

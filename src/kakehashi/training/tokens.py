@@ -42,28 +42,32 @@ class Window:
 
     too_large: Batch | None = None
     """The single pair that did not fit into memory."""
-    random: list[Tensor] = field(default_factory=list)
-    """The states of the random numbers before the first batch: CPU, GPU."""
+    random: list[list[Tensor]] = field(default_factory=list)
+    """Of each batch: the states of the random numbers before its pass, of the CPU and the GPU."""
 
     def add(self, batch: Batch) -> None:
         """Before its pass."""
-        if not self.batches:
-            self.random = [torch.get_rng_state()]
-            if batch.source.is_cuda:
-                self.random.append(torch.cuda.get_rng_state(batch.source.device))
+        states = [torch.get_rng_state()]
+        if batch.source.is_cuda:
+            states.append(torch.cuda.get_rng_state(batch.source.device))
         self.batches.append(batch)
+        self.random.append(states)
 
     def restart(self) -> None:
         """Back to before the first pass, with all batches that have come so far."""
         self.sums = []
-        torch.set_rng_state(self.random[0])
         if self.batches[0].source.is_cuda:
-            torch.cuda.set_rng_state(self.random[1], self.batches[0].source.device)
             torch.cuda.empty_cache()
+
+    def set_random(self, place: int) -> None:
+        """The random numbers that a batch began with."""
+        torch.set_rng_state(self.random[place][0])
+        if self.batches[place].source.is_cuda:
+            torch.cuda.set_rng_state(self.random[place][1], self.batches[place].source.device)
 
     def clear(self) -> None:
         """Forget it all: the next batch begins an update."""
-        self.batches, self.sums, self.too_large = [], [], None
+        self.batches, self.sums, self.random, self.too_large = [], [], [], None
 
     def total(self) -> Tensor:
         """The sums of all batches of this process [4]."""
