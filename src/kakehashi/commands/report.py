@@ -74,7 +74,7 @@ def card_facts(run: "Run", fitted: Fitted, test: TestResult, max_length: int) ->
         scores=test.scores,
         training={
             **_text_handling(run),
-            "command": f"`{reproduce(run.words, run.config.trainer, fitted.total_updates)}`",
+            "command": f"`{reproduce(run.exact_words, run.config.trainer, fitted.total_updates)}`",
             "updates": f"{fitted.updates:,} ({fitted.epochs:.1f} epochs)",
             "time": f"{clock(fitted.seconds)} with validations",
             "weights": chosen(fitted),
@@ -129,7 +129,7 @@ def _facts(run: "Run", fitted: Fitted, test: TestResult) -> dict[str, Any]:
         "name": run.config.name,
         "finished": datetime.now().astimezone().isoformat(timespec="seconds"),
         "command": command(run.words),
-        "reproduce": reproduce(run.words, run.config.trainer, fitted.total_updates),
+        "reproduce": reproduce(run.exact_words, run.config.trainer, fitted.total_updates),
         "seed": run.config.seed,
         "corpus": {
             "name": run.corpus.name,
@@ -242,7 +242,7 @@ def _samples(test: TestResult) -> str:
 def _next(run: "Run", fitted: Fitted) -> str:
     folder = run.folder.absolute()
     shown = _quoted(_short(run.folder.parent / "latest"))
-    again = reproduce(run.words, run.config.trainer, fitted.total_updates)
+    again = reproduce(run.exact_words, run.config.trainer, fitted.total_updates)
     lines = [
         f"The model, its card, the curves and heatmap.png are in {folder}",
         "",

@@ -16,6 +16,7 @@ import torch
 from kakehashi.commands.config import TrainConfig
 from kakehashi.commands.report import Sample, TestResult, card_facts, write_summary
 from kakehashi.commands.runs import point_latest
+from kakehashi.data.config import AUTO
 from kakehashi.data.corpora import Corpus, load_corpus
 from kakehashi.data.module import TranslationData
 from kakehashi.data.normalisation import NormalisationEffect
@@ -33,15 +34,21 @@ from kakehashi.inference.translator import Translator
 from kakehashi.models.build import build_model
 from kakehashi.models.interface import TranslationModel
 from kakehashi.training.allocator import keep_freed_memory
+from kakehashi.training.budget import FILE as BUDGET_FILE
+from kakehashi.training.budget import measured_budget
 from kakehashi.training.fit import FitSettings, Fitted, fit
 from kakehashi.training.guidance import Guide
 from kakehashi.training.lexicon import align_embeddings, learn_lexicon
+from kakehashi.training.module import TranslationTask
+from kakehashi.training.schedule import Schedule
 from kakehashi.training.validation import Validator
 
 SAMPLES = 10
 """Test sentences shown in the summary."""
 UNSCORED = "model-without-scores"
 """The model until it is scored: what is left of hours of training should scoring fail."""
+FEWEST_UPDATES = 50
+"""An epoch has at least about so many, however much fits into memory."""
 READABLE = 12
 """Pieces of the sentence whose attention is drawn."""
 
@@ -62,6 +69,14 @@ class Run:
     guide: Guide | None
     seconds: dict[str, float] = field(default_factory=dict)
     """Of each phase."""
+
+    @property
+    def exact_words(self) -> list[str]:
+        """What followed `kakehashi train`, a number in the place of what was measured."""
+        if self.config.data.batch_tokens != AUTO:
+            return self.words
+        kept = [word for word in self.words if not word.startswith("data.batch_tokens=")]
+        return [*kept, f"data.batch_tokens={self.data.batch_tokens}"]
 
     @cached_property
     def training_sentences(self) -> TrainingSentences:
@@ -117,7 +132,7 @@ def prepare(config: TrainConfig, folder: Path, words: list[str]) -> Run:
         tokenizer,
         root=data_config.root,
         max_length=data_config.max_length,
-        batch_tokens=data_config.batch_tokens,
+        batch_tokens=0 if data_config.batch_tokens == AUTO else int(data_config.batch_tokens),
         validation_batch_tokens=data_config.validation_batch_tokens,
         seed=config.seed,
         workers=data_config.workers,
@@ -128,6 +143,8 @@ def prepare(config: TrainConfig, folder: Path, words: list[str]) -> Run:
     lightning.seed_everything(config.seed, workers=True, verbose=False)
     model = build_model(config.model, tokenizer.vocab_size)
     guide = _teach(model, data, config)
+    if data_config.batch_tokens == AUTO:
+        data.batch_tokens = _filling_memory(config, data, model, guide, folder)
     corpus.ledger.write(folder / "ledger.jsonl")
     run = Run(config, folder, words, corpus, tokenizer, normalisation, data, model, guide)
     run.seconds["corpus and tokenizer"] = time.monotonic() - start
@@ -149,6 +166,26 @@ def _teach(
     if start.guidance == 0:
         return None
     return Guide(lexicon, vocab_size, start.guidance, start.guidance_updates)
+
+
+def _filling_memory(
+    config: TrainConfig,
+    data: TranslationData,
+    model: TranslationModel[Any],
+    guide: Guide | None,
+    folder: Path,
+) -> int:
+    """The token budget that this machine's memory allows, in an epoch of not too few updates."""
+    schedule, decode = Schedule(config.schedule, None), data.tokenizer.decode
+    validator = Validator([], decode, data.corpus.target_language, config.decoding)
+    task = TranslationTask(
+        model, config.objective, config.optimizer, schedule, validator, {}, guide=guide
+    )
+    most = data.n_tokens() // (FEWEST_UPDATES * config.trainer.accumulate)
+    file = folder / BUDGET_FILE
+    tokens = measured_budget(task, data.longest_batch, config.trainer, most, file)
+    note(f"data.batch_tokens=auto: {tokens:,} tokens a batch ({file})")
+    return tokens
 
 
 def train(run: Run) -> Fitted:

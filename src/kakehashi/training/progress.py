@@ -10,13 +10,14 @@ from kakehashi.data.notes import note
 from kakehashi.training.module import TranslationTask
 from kakehashi.training.plan import Plan
 from kakehashi.training.updates import UpdateCallback
+from kakehashi.training.usage import peak
 
 LIVE_SECONDS = 0.5
 QUIET_SECONDS = 60.0
 
 
 class ProgressLine(UpdateCallback):
-    """Writes to stderr: update, tokens a second, loss, learning rate, BLEU, time left."""
+    """Writes to stderr: update, tokens a second, loss, learning rate, BLEU, memory, time left."""
 
     def __init__(self, plan: Plan, max_minutes: float | None) -> None:
         super().__init__()
@@ -81,6 +82,8 @@ class ProgressLine(UpdateCallback):
         ]
         if task.validated is not None:
             parts.append(f"BLEU {task.validated.bleu:.1f}")
+        if (memory := peak(task.device)) is not None:
+            parts.append(f"{memory / 1e9:.1f} GB")
         return " · ".join([*parts, f"{clock(left)} left"])
 
     def on_validation_start(
