@@ -82,7 +82,7 @@ def main(source_language: str = "de") -> None:
     for name, config in SETTINGS.items():
         tokenizer = prepare_tokenizer(config, corpus, data_config.root)
         plain, drawn = (
-            TranslationData(corpus, tokenizer, batch_tokens=data_config.batch_tokens, sampling=s)
+            TranslationData(corpus, tokenizer, batch_tokens=1024, sampling=s)
             for s in (None, config.sampling)
         )
         figures = []

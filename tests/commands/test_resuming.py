@@ -84,6 +84,24 @@ def test_one_process_at_a_time(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_worker_does_not_hold_the_lock_of_a_run_that_was_killed(tmp_path):
+    ready, wait = os.pipe()
+    run = os.fork()
+    if not run:
+        with held(tmp_path):
+            if not os.fork():
+                time.sleep(20)
+                os._exit(0)
+            os.write(wait, b"x")
+            time.sleep(20)
+        os._exit(0)
+    os.read(ready, 1)
+    assert is_held(tmp_path)
+    os.kill(run, signal.SIGKILL)
+    os.waitpid(run, 0)
+    assert not is_held(tmp_path)
+
+
 def start(folder: Path, *words: str) -> subprocess.Popen:
     return subprocess.Popen(
         [sys.executable, "-m", "kakehashi.commands.main", "train", *words],

@@ -46,7 +46,7 @@ def saved(folder: Path, update: int, bleu: float, total: int | None = 40) -> Pat
     """Let a run have written a checkpoint."""
     content = {
         "global_step": update,
-        "callbacks": {"Checkpoints": {"best": [update, bleu]}},
+        "callbacks": {"Checkpoints": {"best": {"update": update, "nll": 1.0, "bleu": bleu}}},
         "kakehashi": {"total_updates": total},
     }
     write_checkpoint(content, folder / "checkpoints" / f"update-{update}.ckpt")

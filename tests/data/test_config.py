@@ -11,6 +11,7 @@ from kakehashi.errors import ConfigError
         ({"kind": "web"}, "tatoeba, files, mixture, hub"),
         ({"valid_size": -1}, "valid_size is -1"),
         ({"batch_tokens": 0}, "batch_tokens is 0"),
+        ({"batch_tokens": "all"}, "batch_tokens is 'all'; it can be a number or auto"),
         ({"target_language": "de"}, "both 'de'"),
         ({"source_language": ""}, "say which languages"),
     ],

@@ -77,7 +77,9 @@ def test_goes_on_from_any_update(numbers, tmp_path, monkeypatch, name, stops):
         shutil.copy(whole / "curves" / "metrics.csv", part / "curves")
         best = load_checkpoint(kept[stop - 1])["callbacks"]["Checkpoints"]["best"]
         if best is not None:
-            shutil.copy(whole / "checkpoints" / f"update-{best[0]}.ckpt", part / "checkpoints")
+            shutil.copy(
+                whole / "checkpoints" / f"update-{best['update']}.ckpt", part / "checkpoints"
+            )
         again = model(name)
         fitted = fit(again, numbers, numbers.validator(), replace(settings(), resume=True), part)
         for path in checkpoints(part):
@@ -163,10 +165,10 @@ def test_another_tokenizer_seed_or_model_is_refused(numbers, stopped):
 def test_a_lost_best_checkpoint_is_found_again_or_said(numbers, stopped, capfd):
     folder = stopped / "checkpoints"
     state = load_checkpoint(folder / "update-8.ckpt")
-    best = state["callbacks"]["Checkpoints"]["best"][0]
+    best = state["callbacks"]["Checkpoints"]["best"]["update"]
     (folder / "best.ckpt").unlink()
     if best != 8:
-        state["callbacks"]["Checkpoints"]["best"][0] = 8
+        state["callbacks"]["Checkpoints"]["best"]["update"] = 8
         state["callbacks"]["Recorder"]["points"][-1]["bleu"] = 99.0
         write_checkpoint(state, folder / "update-8.ckpt")
     go_on(numbers, stopped)
@@ -177,7 +179,7 @@ def test_a_lost_best_checkpoint_is_found_again_or_said(numbers, stopped, capfd):
 def test_a_best_checkpoint_that_is_gone_is_said(numbers, stopped, capfd):
     folder = stopped / "checkpoints"
     state = load_checkpoint(folder / "update-8.ckpt")
-    state["callbacks"]["Checkpoints"]["best"] = [5, 98.0]
+    state["callbacks"]["Checkpoints"]["best"] = {"update": 5, "nll": 1.0, "bleu": 98.0}
     write_checkpoint(state, folder / "update-8.ckpt")
     (folder / "best.ckpt").unlink()
     fitted = go_on(numbers, stopped)

@@ -16,7 +16,7 @@ CHECKPOINT = {
     "state_dict": {"model.w": torch.ones(2), "metric": torch.ones(1)},
     "kakehashi": {"seed": 3, "total_updates": 20},
     "callbacks": {
-        "Checkpoints": {"best": [5, 12.5]},
+        "Checkpoints": {"best": {"update": 5, "nll": 1.0, "bleu": 12.5}},
         "Other": {"seconds": 3.0},
     },
 }

@@ -37,14 +37,18 @@ def test_same_loss_and_gradient_as_over_the_whole_vocabulary(config: Any) -> Non
         validator=None,  # type: ignore[arg-type]
         facts={},
     )
-    task.training_step(batch, 0).backward()
+    sums = task.sums(batch)
+    sums[0].backward()
     got = {n: p.grad.clone() for n, p in model.named_parameters() if p.grad is not None}
     model.zero_grad()
     logits = model(source, batch.source_allowed, batch.target_input)
     real = batch.target_allowed
-    loss = torch.nn.functional.cross_entropy(logits[real], batch.target_output[real])
+    loss = torch.nn.functional.cross_entropy(
+        logits[real], batch.target_output[real], reduction="sum"
+    )
     loss.backward()
-    assert task.nll == pytest.approx(loss.item(), abs=1e-9)
+    assert sums[1].item() == pytest.approx(loss.item(), abs=1e-9)
+    assert sums[2:].tolist() == [7, 7]  # target and source tokens, an EOS each included
     for name, parameter in model.named_parameters():
         assert parameter.grad is not None
         torch.testing.assert_close(got[name], parameter.grad, rtol=0, atol=1e-9)

@@ -14,6 +14,19 @@ if os.name == "posix":
 OTHERS = ("RANK", "LOCAL_RANK", "SLURM_PROCID")
 """What torchrun, Lightning and SLURM number the processes of one run with."""
 
+_open: set[int] = set()
+"""Folders that this process holds."""
+
+
+def _let_go() -> None:
+    """In a worker: it may outlive its parent, and would hold the lock of a run that is no more."""
+    while _open:
+        os.close(_open.pop())
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_let_go)
+
 
 def is_main_process() -> bool:
     """Whether this is the first, or the only, process of a run."""
@@ -31,6 +44,7 @@ def held(folder: Path) -> Iterator[None]:
         yield
         return
     descriptor = os.open(folder, os.O_RDONLY)
+    _open.add(descriptor)
     try:
         if not _lock(descriptor):
             raise ConfigError(
@@ -38,6 +52,7 @@ def held(folder: Path) -> Iterator[None]:
             )
         yield
     finally:
+        _open.discard(descriptor)
         os.close(descriptor)
 
 

@@ -74,7 +74,7 @@ def card_facts(run: "Run", fitted: Fitted, test: TestResult, max_length: int) ->
         scores=test.scores,
         training={
             **_text_handling(run),
-            "command": f"`{reproduce(run.words, run.config.trainer, fitted.total_updates)}`",
+            "command": f"`{reproduce(run.exact_words, run.config.trainer, fitted.total_updates)}`",
             "updates": f"{fitted.updates:,} ({fitted.epochs:.1f} epochs)",
             "time": f"{clock(fitted.seconds)} with validations",
             "weights": chosen(fitted),
@@ -104,7 +104,7 @@ def n_parameters(run: "Run") -> int:
 
 def chosen(fitted: Fitted) -> str:
     """Which weights were kept, and why."""
-    best = max(fitted.points, key=lambda point: point.bleu)
+    best = max(fitted.points, key=lambda point: point.rank)
     said = f"best checkpoint (update {best.update:,}): validation BLEU {best.bleu:.2f}"
     if fitted.average is None:
         return said
@@ -129,7 +129,7 @@ def _facts(run: "Run", fitted: Fitted, test: TestResult) -> dict[str, Any]:
         "name": run.config.name,
         "finished": datetime.now().astimezone().isoformat(timespec="seconds"),
         "command": command(run.words),
-        "reproduce": reproduce(run.words, run.config.trainer, fitted.total_updates),
+        "reproduce": reproduce(run.exact_words, run.config.trainer, fitted.total_updates),
         "seed": run.config.seed,
         "corpus": {
             "name": run.corpus.name,
@@ -155,6 +155,7 @@ def _facts(run: "Run", fitted: Fitted, test: TestResult) -> dict[str, Any]:
 def _text(run: "Run", fitted: Fitted, test: TestResult) -> str:
     blocks = [
         _heading(run),
+        *(f"Warning: {warning}" for warning in fitted.warnings),
         _scores(run, test),
         _made(run, fitted, test),
         _corpus(run),
@@ -196,6 +197,8 @@ def _made(run: "Run", fitted: Fitted, test: TestResult) -> str:
         ("weights", chosen(fitted)),
         ("time", ", ".join(f"{name} {clock(value)}" for name, value in run.seconds.items())),
     ]
+    if str(fitted.faults):
+        rows.insert(1, ("faults", str(fitted.faults)))
     rows[1:1] = [("corpus", text) for text in _mixture(run)]
     if test.scores is not None:
         speed = f"{test.sentences_per_second:,.0f} sentences/s, beam {test.decoding.beam}"
@@ -239,7 +242,7 @@ def _samples(test: TestResult) -> str:
 def _next(run: "Run", fitted: Fitted) -> str:
     folder = run.folder.absolute()
     shown = _quoted(_short(run.folder.parent / "latest"))
-    again = reproduce(run.words, run.config.trainer, fitted.total_updates)
+    again = reproduce(run.exact_words, run.config.trainer, fitted.total_updates)
     lines = [
         f"The model, its card, the curves and heatmap.png are in {folder}",
         "",

@@ -18,6 +18,7 @@ from kakehashi.commands.config import TrainConfig
 from kakehashi.commands.latest import point_latest
 from kakehashi.commands.record import UNSCORED
 from kakehashi.commands.report import Sample, TestResult, card_facts, write_summary
+from kakehashi.data.config import AUTO
 from kakehashi.data.corpora import Corpus, load_corpus
 from kakehashi.data.module import TranslationData
 from kakehashi.data.normalisation import NormalisationEffect
@@ -35,14 +36,20 @@ from kakehashi.inference.translator import Translator
 from kakehashi.models.build import build_model
 from kakehashi.models.interface import TranslationModel
 from kakehashi.training.allocator import keep_freed_memory
+from kakehashi.training.budget import FILE as BUDGET_FILE
+from kakehashi.training.budget import measured_budget
 from kakehashi.training.fit import FitSettings, fit
 from kakehashi.training.fitted import Fitted
 from kakehashi.training.guidance import Guide
 from kakehashi.training.lexicon import align_embeddings, learn_lexicon
+from kakehashi.training.module import TranslationTask
+from kakehashi.training.schedule import Schedule
 from kakehashi.training.validation import Validator
 
 SAMPLES = 10
 """Test sentences shown in the summary."""
+FEWEST_UPDATES = 50
+"""An epoch has at least about so many, however much fits into memory."""
 READABLE = 12
 """Pieces of the sentence whose attention is drawn."""
 
@@ -67,6 +74,14 @@ class Run:
     """Of each phase."""
     id: str = field(default_factory=lambda: secrets.token_hex(8))
     """Drawn once, kept in every checkpoint: whether two checkpoints are of one run."""
+
+    @property
+    def exact_words(self) -> list[str]:
+        """What followed `kakehashi train`, a number in the place of what was measured."""
+        if self.config.data.batch_tokens != AUTO:
+            return self.words
+        kept = [word for word in self.words if not word.startswith("data.batch_tokens=")]
+        return [*kept, f"data.batch_tokens={self.data.batch_tokens}"]
 
     @cached_property
     def training_sentences(self) -> TrainingSentences:
@@ -123,7 +138,7 @@ def prepare(config: TrainConfig, folder: Path, words: list[str], resume: bool = 
         tokenizer,
         root=data_config.root,
         max_length=data_config.max_length,
-        batch_tokens=data_config.batch_tokens,
+        batch_tokens=0 if data_config.batch_tokens == AUTO else int(data_config.batch_tokens),
         validation_batch_tokens=data_config.validation_batch_tokens,
         seed=config.seed,
         workers=data_config.workers,
@@ -134,6 +149,8 @@ def prepare(config: TrainConfig, folder: Path, words: list[str], resume: bool = 
     lightning.seed_everything(config.seed, workers=True, verbose=False)
     model = build_model(config.model, tokenizer.vocab_size)
     guide = _teach(model, data, config)
+    if data_config.batch_tokens == AUTO:
+        data.batch_tokens = _filling_memory(config, data, model, guide, folder)
     corpus.ledger.write(folder / "ledger.jsonl")
     run = Run(config, folder, words, corpus, tokenizer, normalisation, data, model, guide, resume)
     run.seconds["corpus and tokenizer"] = time.monotonic() - start
@@ -155,6 +172,26 @@ def _teach(
     if start.guidance == 0:
         return None
     return Guide(lexicon, vocab_size, start.guidance, start.guidance_updates)
+
+
+def _filling_memory(
+    config: TrainConfig,
+    data: TranslationData,
+    model: TranslationModel[Any],
+    guide: Guide | None,
+    folder: Path,
+) -> int:
+    """The token budget that this machine's memory allows, in an epoch of not too few updates."""
+    schedule, decode = Schedule(config.schedule, None), data.tokenizer.decode
+    validator = Validator([], decode, data.corpus.target_language, config.decoding)
+    task = TranslationTask(
+        model, config.objective, config.optimizer, schedule, validator, {}, guide=guide
+    )
+    most = data.n_tokens() // (FEWEST_UPDATES * config.trainer.accumulate)
+    file = folder / BUDGET_FILE
+    tokens = measured_budget(task, data.longest_batch, config.trainer, most, file)
+    note(f"data.batch_tokens=auto: {tokens:,} tokens a batch ({file})")
+    return tokens
 
 
 def train(run: Run) -> Fitted:
@@ -190,8 +227,9 @@ def train(run: Run) -> Fitted:
             "text_sha256": run.corpus.train.digest(),
         },
         run.guide,
-        config.seed,
-        run.resume,
+        seed=config.seed,
+        resume=run.resume,
+        pair=run.data.pair,
     )
     return fit(run.model, run.data, validator, settings, run.folder)
 

@@ -11,6 +11,8 @@ CORPUS_KINDS = ("tatoeba", "files", "mixture", "hub")
 CLEANING_STEPS = tuple(STEPS)
 DUPLICATES = ("none", "pair", "source", "target")
 FILTERED_SPLITS = ("train", "valid")
+AUTO = "auto"
+"""As data.batch_tokens: whatever fills the memory."""
 
 
 @dataclass
@@ -178,9 +180,10 @@ class DataConfig:
     filters: FilterConfig = field(default_factory=FilterConfig)
     max_length: int = 128
     """Training pairs with more pieces than this on either side are left out, and counted."""
-    batch_tokens: int = 1024
+    batch_tokens: int | str = 1024
     """Upper bound of rows * (longest source + longest target) in a training batch. A batch holds
-    sentences of like length; ``trainer.accumulate`` of them make an update."""
+    sentences of like length; ``trainer.accumulate`` of them make an update. auto: what fills the
+    memory, measured once and written down."""
     validation_batch_tokens: int = 8192
     workers: int = 0
     """Processes that assemble batches; 0 is fast enough for all but the largest models."""
@@ -191,9 +194,7 @@ class DataConfig:
         for name in ("valid_size", "test_size", "workers"):
             if getattr(self, name) < 0:
                 raise ConfigError(f"data.{name} is {getattr(self, name)}; it must not be negative")
-        for name in ("max_length", "batch_tokens", "validation_batch_tokens"):
-            if getattr(self, name) < 1:
-                raise ConfigError(f"data.{name} is {getattr(self, name)}; it must be at least 1")
+        self._check_sizes()
         self.corpora = {str(name): _part(name, given) for name, given in self.corpora.items()}
         if self.kind != "mixture" and (self.corpora or self.temperature is not None):
             raise ConfigError("data.corpora and data.temperature go with data.kind=mixture")
@@ -210,3 +211,12 @@ class DataConfig:
             raise ConfigError(
                 f"data.source_language and data.target_language are both {self.source_language!r}"
             )
+
+    def _check_sizes(self) -> None:
+        for name in ("max_length", "batch_tokens", "validation_batch_tokens"):
+            value = getattr(self, name)
+            if name == "batch_tokens" and isinstance(value, str):
+                if value != AUTO:
+                    raise ConfigError(f"data.{name} is {value!r}; it can be a number or {AUTO}")
+            elif value < 1:
+                raise ConfigError(f"data.{name} is {value}; it must be at least 1")

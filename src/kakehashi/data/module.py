@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from lightning import LightningDataModule
 
-from kakehashi.data.batching import BatchSampler, FlatCorpus
+from kakehashi.data.batching import Batch, BatchSampler, FlatCorpus, cut_by_tokens
 from kakehashi.data.corpora.base import Corpus
 from kakehashi.data.integrity import sides
 from kakehashi.data.loader import BatchLoader, Loader, PoolLoader
@@ -100,6 +100,26 @@ class TranslationData(LightningDataModule):
     def n_training_pairs(self) -> int:
         """Pairs that take part in training."""
         return len(self._rows)
+
+    def pair(self, index: int) -> dict[str, Any]:
+        """A training pair, for a record of what went wrong with it."""
+        train = self.corpus.train
+        file, line = train.place(index)
+        said = {"source": train.source[index], "target": train.target[index]}
+        return {"index": index, "file": file, "line": line, **said}
+
+    def longest_batch(self, tokens: int) -> Batch:
+        """A batch of at most so many padded tokens, of the longest training pairs."""
+        source = self.train_tokens.source_lengths[self._rows]
+        target = self.train_tokens.target_lengths[self._rows]
+        order = np.argsort(-(source + target), kind="stable")[: max(1, tokens // 2)]
+        fits = cut_by_tokens(source[order], target[order], tokens)[1]
+        return self.train_tokens.batch(self._rows[order[:fits]])
+
+    def n_tokens(self) -> int:
+        """Source and target pieces of the training pairs, an EOS each included."""
+        source = self.train_tokens.source_lengths[self._rows]
+        return int((source + self.train_tokens.target_lengths[self._rows] + 2).sum())
 
     def train_dataloader(self) -> Loader:
         """This process's share of the training batches."""

@@ -48,6 +48,8 @@ class WeightMean(UpdateCallback):
         torch._foreach_lerp_(mine, [p.float() for p in now.values()], share)
 
     def on_update(self, trainer: lightning.Trainer, task: TranslationTask) -> None:
+        if task.cause is not None:
+            return
         total, start = self.plan.total, self.config.start
         if start == 0 or (total is not None and self.update > start * total):
             self.add(task.model)

@@ -8,6 +8,7 @@ import lightning
 from kakehashi.training.module import TranslationTask
 from kakehashi.training.plan import Plan
 from kakehashi.training.updates import UpdateCallback
+from kakehashi.training.validation import Validated
 
 NEVER = 10**15
 """As a number of batches between validations."""
@@ -47,6 +48,11 @@ class Point:
     nll: float
     bleu: float
 
+    @property
+    def rank(self) -> float:
+        """What it is compared with others by."""
+        return Validated(self.nll, self.bleu).rank
+
 
 class Recorder(UpdateCallback):
     """Logs a few numbers every ``log_every`` updates, and keeps the validations and the times."""
@@ -77,8 +83,9 @@ class Recorder(UpdateCallback):
         seconds, tokens = self.mark
         self.mark = (training, task.tokens)
         metrics = {
-            "train/loss": task.loss.item(),
+            "train/loss": task.loss,
             "train/nll": task.nll,
+            "train/gradient_norm": task.gradient_norm,
             "train/learning_rate": trainer.optimizers[0].param_groups[0]["lr"],
             "train/tokens_per_second": (task.tokens - tokens) / max(training - seconds, 1e-9),
         }

@@ -32,6 +32,10 @@ class TrainerConfig:
     clip: float | None = 1.0
     """Largest norm of the gradient."""
     precision: str = "32-true"
+    """bf16-mixed and 16-mixed fall back to 32-true when they keep failing (see max_faults)."""
+    max_faults: int = 10
+    """Updates skipped in a row, because loss or gradient was not finite, after which mixed
+    precision is given up and, in full precision, the run."""
     accelerator: str = "auto"
     devices: int = 1
     strategy: str = "auto"
@@ -54,7 +58,14 @@ class TrainerConfig:
             value = getattr(self, setting)
             if value is not None and value <= 0:
                 raise ConfigError(f"trainer.{setting} is {value}: it must be above 0")
-        for setting in ("validate_every", "accumulate", "log_every", "devices", "num_nodes"):
+        for setting in (
+            "validate_every",
+            "accumulate",
+            "max_faults",
+            "log_every",
+            "devices",
+            "num_nodes",
+        ):
             if getattr(self, setting) <= 0:
                 raise ConfigError(
                     f"trainer.{setting} is {getattr(self, setting)}: it must be above 0"
@@ -178,7 +189,8 @@ class CallbacksConfig:
 
     averaging: AveragingConfig = field(default_factory=AveragingConfig)
     patience: int | None = None
-    """Validations without a better BLEU after which the run stops; null: never."""
+    """Validations without a better BLEU (while it is 0: without a lower nll) after which the run
+    stops; null: never."""
     validation_beam: int = 1
     """Beam of the translations that validation BLEU is computed on; 1 is greedy and fast."""
     save_minutes: float = 5.0

@@ -2,7 +2,7 @@
 
 import logging
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +16,7 @@ from lightning.pytorch.callbacks import Callback
 
 from kakehashi.data.batching import Batch
 from kakehashi.data.notes import note
+from kakehashi.errors import TrainingError
 from kakehashi.models.interface import TranslationModel
 from kakehashi.training.averaging import WeightMean, Weights, mean_of_checkpoints, put_weights
 from kakehashi.training.callbacks import NEVER, Recorder, ValidationClock
@@ -29,10 +30,13 @@ from kakehashi.training.config import (
     TrainerConfig,
 )
 from kakehashi.training.curves import curve_loggers
+from kakehashi.training.doubts import doubts
 from kakehashi.training.duration import PROBED, TimeBudget
 from kakehashi.training.endless import EndlessLoader
+from kakehashi.training.faults import Faults, only_number
 from kakehashi.training.fitted import Fitted
 from kakehashi.training.guidance import Guide
+from kakehashi.training.memory import out_of_memory
 from kakehashi.training.module import TranslationTask
 from kakehashi.training.plan import Plan
 from kakehashi.training.progress import ProgressLine
@@ -62,6 +66,8 @@ class FitSettings:
     """Of dropout."""
     resume: bool = False
     """Go on from the newest whole checkpoint in the run's folder, if there is one."""
+    pair: Callable[[int], dict[str, Any]] = only_number
+    """What a record of faults says of a training pair."""
 
 
 def fit(
@@ -78,7 +84,8 @@ def fit(
     stopped.
 
     Raises:
-        TrainingError: when the loss stops being a number, or a checkpoint cannot be used.
+        TrainingError: when loss or gradient is not finite ``trainer.max_faults`` times in a row,
+            memory does not suffice, or a checkpoint cannot be used.
         Stopped: when a signal asked for it; the state is saved.
     """
     run = _Run(model, data, validator, settings, folder)
@@ -103,6 +110,9 @@ class _Run:
         processes = trainer.devices * trainer.num_nodes
         self.batches_per_epoch = -(-len(data.train_dataloader()) // processes)
         self.validation: list[Batch] = list(data.val_dataloader())
+        if not self.batches_per_epoch or not self.validation:
+            what = "train" if self.validation else "valid"
+            raise TrainingError(f"there is nothing to train on: {what} has no pairs")
         self.plan = Plan.of(trainer, self.batches_per_epoch)
         self.from_checkpoint: Path | None = None
         self.resumed: list[int] = []
@@ -121,6 +131,9 @@ class _Run:
             guide=settings.guide,
         )
         self.recorder = Recorder(trainer.log_every)
+        self.faults = Faults(
+            trainer.max_faults, folder / "faults.jsonl", self.batches_per_epoch, settings.pair
+        )
         self.average = WeightMean(averaging, self.plan)
         self.request = StopRequest()
         self.checkpoints = Checkpoints(
@@ -153,7 +166,15 @@ class _Run:
         torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
         loaders = _Loaders(self.data, self.validation)
         with quiet_lightning(), handlers_restored(trainer):
-            trainer.fit(self.task, datamodule=loaders, ckpt_path=self.from_checkpoint)
+            try:
+                trainer.fit(self.task, datamodule=loaders, ckpt_path=self.from_checkpoint)
+            except (RuntimeError, MemoryError) as error:
+                if not out_of_memory(error):
+                    raise
+                raise TrainingError(
+                    "out of memory in validation or in the optimiser: lower "
+                    "data.validation_batch_tokens, or take a smaller model"
+                ) from error
         self.updates = trainer.global_step
         self.is_main = trainer.is_global_zero
 
@@ -173,7 +194,7 @@ class _Run:
                     self.batches_per_epoch,
                 )
             )
-        callbacks += [ValidationClock(self.plan), self.recorder]
+        callbacks += [self.faults, ValidationClock(self.plan), self.recorder]
         if self.average.config.kind in ("mean", "ema"):
             callbacks.append(self.average)
         callbacks.append(ProgressLine(self.plan, settings.trainer.max_minutes))
@@ -226,7 +247,7 @@ class _Run:
         if averaged is not None:
             put_weights(self.model, averaged)
             average = self.validator.run(self.model, self.validation)
-            if average.bleu >= best.bleu:
+            if average.rank >= best.rank:
                 chosen, update, scores = "average", self.updates, average
         if chosen == "best":
             put_weights(self.model, load_weights(self.checkpoints.folder / BEST))
@@ -245,6 +266,8 @@ class _Run:
             validated=scores,
             average=average,
             resumed=self.resumed,
+            faults=self.faults.counts,
+            warnings=doubts(points),
             is_main=self.is_main,
         )
 
@@ -301,6 +324,7 @@ def quiet_lightning() -> Iterator[None]:
             ".*isinstance.treespec.*",
             ".*LeafSpec.*",
             ".*logs directory.*exists and is not empty.*",  # a run that goes on: see curves.py
+            ".*lr_scheduler.step.*before.*",  # float16's first updates are skipped
         ):
             warnings.filterwarnings("ignore", text)
         for logger in loggers:

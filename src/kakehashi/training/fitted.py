@@ -4,6 +4,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from kakehashi.training.callbacks import Point
+from kakehashi.training.faults import FaultCounts
 from kakehashi.training.validation import Validated
 
 
@@ -31,6 +32,9 @@ class Fitted:
     average: Validated | None
     resumed: list[int]
     """The updates that the run went on from, where it was stopped."""
+    faults: FaultCounts
+    warnings: list[str]
+    """Why its figures may mean little."""
     is_main: bool
     """Whether this process is the one that writes the results."""
 

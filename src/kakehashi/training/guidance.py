@@ -60,11 +60,11 @@ class Guide:
         allowed: Bool[Tensor, "B M"],
         real: Bool[Tensor, "B N"],
     ) -> Float[Tensor, ""]:
-        """Cross-entropy of the first head of every layer, in nats a target piece, summed."""
+        """Cross-entropy of the first head of every layer in nats, summed over target pieces."""
         alignment = self.alignment(source, target, allowed, real)
         # inside the logarithm, so that a weight that has come to 0 has a gradient
         logs = sum((weights[:, 0] + 1e-6).log() for weights in cross)
-        return -(alignment * logs).sum() / real.sum()
+        return -(alignment * logs).sum()
 
 
 def _relative(mask: Bool[Tensor, "B L"]) -> Float[Tensor, "B L"]:

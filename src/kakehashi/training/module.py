@@ -1,10 +1,13 @@
 """The Lightning module: a translation model with its objective, optimiser and schedule."""
 
+import math
 from dataclasses import asdict
+from enum import Enum
 from typing import Any
 
 import lightning
 import torch
+from lightning.pytorch.strategies import FSDPStrategy
 from lightning.pytorch.utilities.types import OptimizerLRScheduler
 from torch import Tensor
 
@@ -12,10 +15,37 @@ from kakehashi.data.batching import Batch
 from kakehashi.models.interface import TranslationModel
 from kakehashi.training.config import ObjectiveConfig, OptimizerConfig
 from kakehashi.training.guidance import Guide
+from kakehashi.training.memory import enough_memory, in_parts, out_of_memory, padded_size
 from kakehashi.training.objective import cross_entropy
 from kakehashi.training.optimizer import build_optimizer
 from kakehashi.training.schedule import Schedule
+from kakehashi.training.spoken import Spoken
+from kakehashi.training.tokens import (
+    NOMINAL,
+    Sums,
+    Window,
+    clipped,
+    drop_gradients,
+    exact_type,
+    gradient_norm,
+    gradient_scale,
+    scale_gradients,
+    zero_gradients,
+)
 from kakehashi.training.validation import Tally, Validated, Validator
+
+
+class Cause(Enum):
+    """Why an update was not made."""
+
+    LOSS = "loss"
+    """It is not finite."""
+    GRADIENT = "gradient"
+    """It is not finite though the loss is."""
+    SCALE = "scale"
+    """Float16's gradients were scaled too high, and will be scaled less: nothing is wrong."""
+    MEMORY = "memory"
+    """A single pair does not fit."""
 
 
 class TranslationTask(lightning.LightningModule):
@@ -42,19 +72,89 @@ class TranslationTask(lightning.LightningModule):
         self.facts = facts
         self.fused = fused
         self.guide = guide
-        self.spoken = _Spoken(model)
+        self.spoken = Spoken(model)
         self.tally = Tally()
         self.validated: Validated | None = None
         """The latest validation."""
-        self.loss = torch.zeros(())
-        """What the latest training batch was minimised for."""
+        self.window = Window()
+        self.loss = 0.0
+        """What the latest update minimised, a mean over its target tokens."""
         self.nll = 0.0
-        """Of the latest training batch, in nats a token."""
+        """Of the latest update, in nats a target token."""
+        self.gradient_norm = 0.0
+        """Of the latest update, before it was clipped."""
         self.tokens = 0
         """Real source and target tokens trained on so far, by this process."""
+        self.largest_part: int | None = None
+        """Padded tokens of a batch that still goes through whole; None: of any batch."""
+        self.cause: Cause | None = None
+        """Why the latest update was skipped; None: it was made."""
+        self.suspects: list[tuple[list[int], float]] = []
+        """Of a skipped update: the pairs of each batch of this process, and its loss a token."""
 
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
-        """Mean label-smoothed cross-entropy of the batch's real target tokens."""
+        """The summed loss of the batch's real target tokens, over ``NOMINAL`` (see tokens.py).
+
+        A process that is alone gets a stand-in, and the pass itself is made in ``backward``: only
+        there nothing else holds on to a pass that has failed for want of memory.
+        """
+        self.window.add(batch)
+        if self.trainer.world_size == 1:
+            device, dtype = batch.source.device, exact_type(self.model)
+            return torch.ones((), device=device, dtype=dtype, requires_grad=True)
+        with enough_memory(batch):
+            sums = self.sums(batch)
+        self.window.sums.append(sums.detach())
+        return sums[0] / NOMINAL
+
+    def backward(self, loss: Tensor, *args: Any, **kwargs: Any) -> None:
+        """Add the gradients of the batch, in parts where memory is short.
+
+        When memory runs out, the update is begun again in smaller parts, every batch with the
+        random numbers it began with; later updates are made in such parts from the start.
+        """
+        window = self.window
+        if self.trainer.world_size > 1:
+            with enough_memory(window.batches[-1]):
+                loss.backward()
+            return
+        while window.too_large is None and (failed := self._passes(loss.detach())):
+            drop_gradients(self.parameters())
+            window.restart()
+            if len(failed.index) > 1:
+                self.largest_part = padded_size(failed) // 2
+            else:
+                window.too_large = failed
+                zero_gradients(self.parameters())  # gradient scaling wants to see some
+
+    def _passes(self, factor: Tensor) -> Batch | None:
+        """Add the gradients of the batches that wait; the part that memory did not suffice for.
+
+        The stand-in of 1 comes back as ``factor``: what Lightning multiplies a loss by.
+        """
+        window = self.window
+        for place in range(len(window.sums), len(window.batches)):
+            batch = window.batches[place]
+            window.set_random(place)
+            gathered = []
+            for part in in_parts(batch, self.largest_part):
+                try:
+                    with self.trainer.precision_plugin.forward_context():
+                        sums = self.sums(part)
+                    (sums[0] / NOMINAL).backward(factor.to(sums))
+                except (RuntimeError, MemoryError) as error:
+                    if not out_of_memory(error):
+                        raise
+                    return part
+                gathered.append(sums.detach())
+            window.sums.append(torch.stack(gathered).sum(0))
+        return None
+
+    def sums(self, batch: Batch) -> Tensor:
+        """[4]: minimised loss, -log p, target tokens, source tokens, summed over the batch.
+
+        The first carries the gradient: label-smoothed cross-entropy, and the guided heads' loss.
+        """
         allowed = batch.source_allowed
         features, guidance = self._features(batch)
         # rows by number: the gradient of a selection by mask takes three times as long
@@ -67,14 +167,69 @@ class TranslationTask(lightning.LightningModule):
             self.objective.label_smoothing,
             self.objective.chunk,
         )
-        self.nll = loss.nll.item()
-        self.tokens += int(allowed.sum()) + len(real)
-        minimised = loss.smoothed if guidance is None else loss.smoothed + guidance
-        self.loss = minimised.detach()
-        return minimised
+        minimised = loss.smoothed * len(real)
+        if guidance is not None:
+            minimised = minimised + guidance
+        nll, targets = loss.nll * len(real), batch.target_allowed.sum()
+        parts = (minimised, nll, targets, allowed.sum())
+        return torch.stack([part.to(minimised.dtype) for part in parts])
+
+    def configure_gradient_clipping(
+        self,
+        optimizer: torch.optim.Optimizer,
+        gradient_clip_val: int | float | None = None,
+        gradient_clip_algorithm: str | None = None,
+    ) -> None:
+        """Make the gradients those of the mean over all tokens of the update, and clip them.
+
+        Lightning calls this before every update, clipping or not. It is the one place where an
+        update waits for the device.
+        """
+        window = self.window
+        mine = window.total()
+        everyone = self._over_processes(mine)
+        norm = self._gradient_norm().to(everyone)
+        numbers = torch.cat([everyone, mine, norm.reshape(1)]).tolist()
+        sums, own, raw_norm = Sums(*numbers[:4]), Sums(*numbers[4:8]), numbers[8]
+        accumulate = self.trainer.accumulate_grad_batches
+        scale = gradient_scale(sums.targets, accumulate, self.trainer.world_size)
+        self.loss, self.nll = sums.minimised / sums.targets, sums.nll / sums.targets
+        self.gradient_norm = scale * raw_norm
+        self.cause = self._cause(self.loss, raw_norm)
+        self.suspects = [] if self.cause is None else window.suspects()
+        window.clear()
+        if self.cause is None:
+            self.tokens += int(own.targets + own.sources)
+            scale_gradients(self.parameters(), clipped(scale, raw_norm, gradient_clip_val))
+        else:
+            drop_gradients(self.parameters())
+
+    def _cause(self, loss: float, norm: float) -> Cause | None:
+        """Why the update cannot be made; the same answer in every process."""
+        if self.window.too_large is not None:
+            return Cause.MEMORY
+        if not math.isfinite(loss):
+            return Cause.LOSS
+        if math.isfinite(norm):
+            return None
+        scaler = getattr(self.trainer.precision_plugin, "scaler", None)
+        return Cause.GRADIENT if scaler is None or scaler.get_scale() <= 1.0 else Cause.SCALE
+
+    def _over_processes(self, sums: Tensor) -> Tensor:
+        if self.trainer.world_size == 1:
+            return sums
+        everyone = sums.clone()
+        torch.distributed.all_reduce(everyone)
+        return everyone
+
+    def _gradient_norm(self) -> Tensor:
+        norm = gradient_norm(self.parameters())
+        if isinstance(self.trainer.strategy, FSDPStrategy):  # every process holds a share
+            return self._over_processes(norm.square()).sqrt()
+        return norm
 
     def _features(self, batch: Batch) -> tuple[Tensor, Tensor | None]:
-        """Decoder outputs, and the weighted loss of the guided heads while there is one."""
+        """Decoder outputs, and the weighted summed loss of the guided heads while there is one."""
         source, allowed = batch.source, batch.source_allowed
         weight = 0.0 if self.guide is None else self.guide.weight(self.global_step)
         if self.guide is None or weight == 0.0:
@@ -123,28 +278,3 @@ class TranslationTask(lightning.LightningModule):
         state = checkpoint["kakehashi"]
         self.tokens = state["tokens"]
         self.validated = None if state["validated"] is None else Validated(**state["validated"])
-
-
-class _Spoken:
-    """The part of the vocabulary that is said at all: training's softmax runs over nothing else."""
-
-    def __init__(self, model: TranslationModel[Any]) -> None:
-        said = model.output.silence == 0
-        self.all = bool(said.all())
-        self.pieces = said.nonzero().squeeze(1)
-        self.places = said.cumsum(0) - 1
-
-    def weight(self, model: TranslationModel[Any]) -> Tensor:
-        """The projection's rows [S D] of the pieces that are said."""
-        weight: Tensor = model.output.weight
-        if self.all:
-            return weight
-        self.pieces = self.pieces.to(weight.device)
-        return weight.index_select(0, self.pieces)
-
-    def number(self, targets: Tensor) -> Tensor:
-        """Where the target pieces stand among those rows."""
-        if self.all:
-            return targets
-        self.places = self.places.to(targets.device)
-        return self.places[targets]

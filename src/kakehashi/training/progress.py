@@ -1,7 +1,6 @@
 """What the person who waits sees: on a terminal a live line, elsewhere one line a minute."""
 
 import time
-from typing import Any
 
 import lightning
 from rich.console import Console
@@ -11,13 +10,14 @@ from kakehashi.data.notes import note
 from kakehashi.training.module import TranslationTask
 from kakehashi.training.plan import Plan
 from kakehashi.training.updates import UpdateCallback
+from kakehashi.training.usage import peak
 
 LIVE_SECONDS = 0.5
 QUIET_SECONDS = 60.0
 
 
 class ProgressLine(UpdateCallback):
-    """Writes to stderr: update, tokens a second, loss, learning rate, BLEU, time left."""
+    """Writes to stderr: update, tokens a second, loss, learning rate, BLEU, memory, time left."""
 
     def __init__(self, plan: Plan, max_minutes: float | None) -> None:
         super().__init__()
@@ -48,23 +48,15 @@ class ProgressLine(UpdateCallback):
         if self.live and trainer.is_global_zero:
             self.bar.start()
 
-    def on_train_batch_end(
-        self,
-        trainer: lightning.Trainer,
-        pl_module: lightning.LightningModule,
-        outputs: Any,
-        batch: Any,
-        batch_idx: int,
-    ) -> None:
-        assert isinstance(pl_module, TranslationTask)
-        # mean over about the last fifty batches
-        loss = pl_module.nll
-        self.loss = loss if self.loss == 0.0 else self.loss + 0.02 * (loss - self.loss)
+    def on_update(self, trainer: lightning.Trainer, task: TranslationTask) -> None:
+        # mean over about the last fifty updates
+        if task.cause is None:
+            self.loss = task.nll if self.loss == 0.0 else self.loss + 0.02 * (task.nll - self.loss)
         now = time.monotonic()
         if now - self.shown < (LIVE_SECONDS if self.live else QUIET_SECONDS):
             return
         self.shown = now
-        self._show(trainer, pl_module)
+        self._show(trainer, task)
 
     def _show(self, trainer: lightning.Trainer, task: TranslationTask) -> None:
         if not trainer.is_global_zero:
@@ -95,6 +87,8 @@ class ProgressLine(UpdateCallback):
         ]
         if task.validated is not None:
             parts.append(f"BLEU {task.validated.bleu:.1f}")
+        if (memory := peak(task.device)) is not None:
+            parts.append(f"{memory / 1e9:.1f} GB")
         return " · ".join([*parts, f"{clock(left)} left"])
 
     def on_validation_start(

@@ -3,6 +3,7 @@
 import os
 import re
 import time
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from kakehashi.training.module import TranslationTask
 from kakehashi.training.plan import Plan
 from kakehashi.training.stopping import StopRequest
 from kakehashi.training.updates import UpdateCallback
+from kakehashi.training.validation import Validated
 
 BEST = "best.ckpt"
 _NAME = re.compile(r"(update|between)-(\d+)\.ckpt")
@@ -25,7 +27,7 @@ _NAME = re.compile(r"(update|between)-(\d+)\.ckpt")
 class Checkpoints(UpdateCallback, Checkpoint):
     """Writes ``update-N.ckpt`` after a validation, ``between-N.ckpt`` at times between two.
 
-    ``best.ckpt`` is the one of them with the highest validation BLEU, the first of equals. Kept
+    ``best.ckpt`` is the one of them that validated best, the first of equals. Kept
     are the best, the ``keep`` newest after validations, and the two newest of all, so that there
     is always a whole one, whatever becomes of the last.
 
@@ -41,21 +43,21 @@ class Checkpoints(UpdateCallback, Checkpoint):
         super().__init__()
         self.request = request
         self.folder, self.plan, self.keep, self.minutes = folder, plan, keep, minutes
-        self.best: tuple[int, float] | None = None
-        """Update and BLEU of the best."""
+        self.best: tuple[int, Validated] | None = None
+        """Update and scores of the best."""
         self.spent = 0.0
         """Seconds that writing took."""
         self.written = time.monotonic()
 
     def state_dict(self) -> dict[str, Any]:
-        best = None if self.best is None else list(self.best)
+        best = None if self.best is None else {"update": self.best[0], **asdict(self.best[1])}
         return super().state_dict() | {"best": best, "spent": self.spent}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         super().load_state_dict(state_dict)
         best = state_dict["best"]
-        self.best = None if best is None else (int(best[0]), float(best[1]))
-        self.best = settle_best(self.folder, self.best)
+        if best is not None and settle_best(self.folder, best["update"]):
+            self.best = best["update"], Validated(best["nll"], best["bleu"])
         self.spent = state_dict["spent"]
 
     def on_train_start(
@@ -76,10 +78,9 @@ class Checkpoints(UpdateCallback, Checkpoint):
 
     def on_validated(self, trainer: lightning.Trainer, task: TranslationTask) -> None:
         assert task.validated is not None
-        bleu = task.validated.bleu
-        best = self.best is None or bleu > self.best[1]
+        best = self.best is None or task.validated.rank > self.best[1].rank
         if best:
-            self.best = trainer.global_step, bleu
+            self.best = trainer.global_step, task.validated
         path = self.save(trainer, "update")
         if best and trainer.is_global_zero:
             link(path, self.folder / BEST)
@@ -164,14 +165,11 @@ def newest_whole(folder: Path) -> Path | None:
     return None
 
 
-def settle_best(folder: Path, best: tuple[int, float] | None) -> tuple[int, float] | None:
-    """Have ``best.ckpt`` be the checkpoint of the best update, or say that it is lost.
+def settle_best(folder: Path, update: int) -> bool:
+    """Have ``best.ckpt`` be the checkpoint of the best update; False, and a note, if it is lost.
 
     A run that goes back to an older checkpoint may find another one there, or a damaged file.
     """
-    if best is None:
-        return None
-    update = best[0]
     for path in (folder / BEST, folder / f"update-{update}.ckpt"):
         try:
             if load_checkpoint(path)["global_step"] != update:
@@ -180,6 +178,6 @@ def settle_best(folder: Path, best: tuple[int, float] | None) -> tuple[int, floa
             continue
         if path.name != BEST:
             link(path, folder / BEST)
-        return best
+        return True
     note(f"the best checkpoint so far (update {update:,}) is lost: the next validation is the best")
-    return None
+    return False

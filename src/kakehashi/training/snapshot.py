@@ -56,7 +56,7 @@ def read_progress(path: Path) -> Progress:
     """
     update, callbacks, facts = _parts(path, "global_step", "callbacks", "kakehashi")
     best = callbacks.get("Checkpoints", {}).get("best")
-    return Progress(update, facts["total_updates"], None if best is None else float(best[1]))
+    return Progress(update, facts["total_updates"], None if best is None else float(best["bleu"]))
 
 
 def refuse_other_run(first: Snapshot, other: Snapshot) -> None:

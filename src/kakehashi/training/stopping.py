@@ -68,7 +68,7 @@ def handlers_restored(trainer: lightning.Trainer) -> Iterator[None]:
 
 
 class Patience(UpdateCallback):
-    """Ends the run after so many validations in a row without a better BLEU."""
+    """Ends the run after so many validations in a row without a better score."""
 
     def __init__(self, patience: int) -> None:
         super().__init__()
@@ -91,8 +91,8 @@ class Patience(UpdateCallback):
 
     def on_validated(self, trainer: lightning.Trainer, task: TranslationTask) -> None:
         assert task.validated is not None
-        if task.validated.bleu > self.best:
-            self.best, self.waited = task.validated.bleu, 0
+        if task.validated.rank > self.best:
+            self.best, self.waited = task.validated.rank, 0
         else:
             self.waited += 1
         trainer.should_stop = self.waited >= self.patience

@@ -1,5 +1,6 @@
 """Validation: what the model gives the true translations, and what it says itself."""
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +16,9 @@ from kakehashi.evaluation.scores import corpus_bleu
 from kakehashi.models.interface import TranslationModel
 from kakehashi.training.objective import cross_entropy
 
+LOWEST = -1e30
+"""The rank of a model whose nll is no number: finite, so that any model is better than none."""
+
 
 @dataclass(frozen=True)
 class Validated:
@@ -24,6 +28,17 @@ class Validated:
     """-log p of a target token in nats, mean over all of them (EOS included)."""
     bleu: float
     """Of detokenised translations against the raw references."""
+
+    @property
+    def rank(self) -> float:
+        """What validations are compared by: BLEU, and as long as that is 0, minus nll.
+
+        Early in a hard corpus no translation shares four words in a row with its reference, and
+        the first of many models without a BLEU would pass for the best.
+        """
+        if self.bleu > 0:
+            return self.bleu
+        return max(-self.nll, LOWEST) if math.isfinite(self.nll) else LOWEST
 
 
 @dataclass
