@@ -123,6 +123,7 @@ def prepare(config: TrainConfig, folder: Path, words: list[str]) -> Run:
         workers=data_config.workers,
         sampling=config.tokenizer.sampling,
         temperature=data_config.temperature,
+        processes=config.trainer.devices * config.trainer.num_nodes,
     )
     # only now: whether the corpus was cached must not change the first weights
     lightning.seed_everything(config.seed, workers=True, verbose=False)

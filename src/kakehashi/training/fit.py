@@ -116,8 +116,7 @@ class _Run:
     ) -> None:
         self.settings, self.folder, self.data = settings, folder, data
         self.model, self.validator = model, validator
-        processes = settings.trainer.devices * settings.trainer.num_nodes
-        self.batches_per_epoch = -(-len(data.train_dataloader()) // processes)
+        self.batches_per_epoch = len(data.train_dataloader())
         self.validation: list[Batch] = list(data.val_dataloader())
         self.plan = Plan.of(settings.trainer, self.batches_per_epoch)
         self.schedule = Schedule(settings.schedule, self.plan.total)

@@ -64,7 +64,8 @@ class Guide:
         alignment = self.alignment(source, target, allowed, real)
         # inside the logarithm, so that a weight that has come to 0 has a gradient
         logs = sum((weights[:, 0] + 1e-6).log() for weights in cross)
-        return -(alignment * logs).sum() / real.sum()
+        # a process may have been left without a pair: a loss of 0, not of 0 / 0
+        return -(alignment * logs).sum() / real.sum().clamp_min(1)
 
 
 def _relative(mask: Bool[Tensor, "B L"]) -> Float[Tensor, "B L"]:
