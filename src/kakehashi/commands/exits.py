@@ -8,9 +8,14 @@ INTERRUPTED = 130
 
 
 def fail(error: Exception) -> NoReturn:
-    """Say what is wrong, without a traceback."""
-    sys.stderr.write(f"error: {error}\n")
+    """Say what is wrong, without a traceback, and end."""
+    say(error)
     sys.exit(FAILED)
+
+
+def say(error: Exception) -> None:
+    """Say what is wrong."""
+    sys.stderr.write(f"error: {error}\n")
 
 
 def interrupted(remark: str = "") -> NoReturn:

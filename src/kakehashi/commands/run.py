@@ -32,6 +32,7 @@ from kakehashi.inference.save import save_bundle
 from kakehashi.inference.translator import Translator
 from kakehashi.models.build import build_model
 from kakehashi.models.interface import TranslationModel
+from kakehashi.processes import first_of_each_machine, is_first
 from kakehashi.training.allocator import keep_freed_memory
 from kakehashi.training.fit import FitSettings, Fitted, fit
 from kakehashi.training.guidance import Guide
@@ -77,17 +78,21 @@ class Run:
         self.seconds[name] = time.monotonic() - start
 
 
-def run(config: TrainConfig, folder: Path, words: Sequence[str]) -> None:
+def run(config: TrainConfig, folder: Path, words: Sequence[str]) -> float:
     """Load, train, choose, save, translate the test split, report on stdout.
+
+    Returns:
+        Validation BLEU of the chosen weights.
 
     Raises:
         KakehashiError: when something is missing or cannot work; the message says what to do.
     """
-    run = prepare(config, folder, list(words))
+    with first_of_each_machine("prepared"):
+        run = prepare(config, folder, list(words))
     with run.phase("training"):
         fitted = train(run)
     if not fitted.is_main:
-        return
+        return fitted.validated.bleu
     max_length = _longest(run)
     with run.phase("test"):
         test = _test(run, max_length)
@@ -96,6 +101,7 @@ def run(config: TrainConfig, folder: Path, words: Sequence[str]) -> None:
     shutil.rmtree(run.folder / UNSCORED)
     sys.stdout.write(write_summary(run, fitted, test))
     point_latest(folder)
+    return fitted.validated.bleu
 
 
 def prepare(config: TrainConfig, folder: Path, words: list[str]) -> Run:
@@ -129,7 +135,8 @@ def prepare(config: TrainConfig, folder: Path, words: list[str]) -> Run:
     lightning.seed_everything(config.seed, workers=True, verbose=False)
     model = build_model(config.model, tokenizer.vocab_size)
     guide = _teach(model, data, config)
-    corpus.ledger.write(folder / "ledger.jsonl")
+    if is_first():
+        corpus.ledger.write(folder / "ledger.jsonl")
     run = Run(config, folder, words, corpus, tokenizer, normalisation, data, model, guide)
     run.seconds["corpus and tokenizer"] = time.monotonic() - start
     return run

@@ -9,15 +9,19 @@ import os
 import shutil
 import sys
 from collections.abc import Sequence
+from datetime import datetime
 from pathlib import Path
 
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBaseException
 
 from kakehashi.commands.config import config_dir, read_config, register_schemas
-from kakehashi.commands.exits import fail, interrupted
+from kakehashi.commands.exits import fail, interrupted, say
 from kakehashi.errors import ConfigError, KakehashiError
+from kakehashi.processes import is_first, settled
 
+STARTED = "KAKEHASHI_STARTED"
+"""Environment variable: when the run started, as its folder is called."""
 REMAINS = ("checkpoints", "model", "summary.json")
 """What an earlier run leaves in its folder, and another one would write over."""
 
@@ -35,6 +39,13 @@ def train(words: Sequence[str] | None = None) -> None:
     register_schemas()
     if words is not None:
         sys.argv = [__file__, *words]
+        # or Lightning would start `python -m` of that module, without the word `train`
+        sys.modules["__main__"].__spec__ = None
+    os.environ[STARTED] = settled(
+        "started", datetime.now().astimezone().strftime("%Y-%m-%d_%H-%M-%S-%f")
+    )
+    if not is_first():
+        sys.argv.append("hydra.output_subdir=null")
     # Hydra's errors come to us as exceptions, for one message of our form; without this it prints
     # them itself, and with a traceback when it takes a coverage tool for a debugger
     os.environ["HYDRA_FULL_ERROR"] = "1"
@@ -42,6 +53,8 @@ def train(words: Sequence[str] | None = None) -> None:
         hydra.main(config_path=str(folder), config_name="train", version_base="1.3")(_task)()
     except (HydraException, OmegaConfBaseException) as error:
         fail(ConfigError(_said_plainly(error)))
+    except KakehashiError as error:
+        fail(error)
 
 
 def _said_plainly(error: Exception) -> str:
@@ -58,27 +71,42 @@ def _said_plainly(error: Exception) -> str:
     return said.split("\nConfig search path:")[0].removeprefix("In 'train': ")
 
 
-def _task(composed: DictConfig) -> None:
-    """One run, in the folder that Hydra has made for it."""
+def _task(composed: DictConfig) -> float:
+    """One run, in the folder that Hydra has made for it; returns its validation BLEU.
+
+    Raises:
+        KakehashiError: in a sweep, which goes on with its other runs.
+    """
     from hydra.core.hydra_config import HydraConfig
+    from hydra.types import RunMode
 
     hydra_config = HydraConfig.get()
     folder = Path(hydra_config.runtime.output_dir)
     words = list(hydra_config.overrides.task)
-    fresh = {path.name for path in folder.iterdir()} <= {".hydra"}
+    fresh = is_first() and {path.name for path in folder.iterdir()} <= {".hydra"}
+    sweeping = hydra_config.mode == RunMode.MULTIRUN
     try:
         config = read_config(composed)
-        _refuse_second_run(folder)
-        (folder / "config.yaml").write_text(
-            OmegaConf.to_yaml(composed, resolve=True), encoding="utf-8"
-        )
+        if sweeping and config.trainer.devices * config.trainer.num_nodes > 1:
+            raise ConfigError(
+                "the runs of --multirun are of one process each: leave trainer.devices and "
+                "trainer.num_nodes at 1, or start each run by itself"
+            )
+        if is_first():
+            _refuse_second_run(folder)
+            (folder / "config.yaml").write_text(
+                OmegaConf.to_yaml(composed, resolve=True), encoding="utf-8"
+            )
         # torch and Lightning take seconds to import: not before the configuration is known good
         from kakehashi.commands.run import run
 
-        run(config, folder, words)
+        return run(config, folder, words)
     except KakehashiError as error:
         _remove_if_nothing_was_trained(folder, fresh)
-        fail(error)
+        if not sweeping:
+            fail(error)
+        say(error)
+        raise
     except KeyboardInterrupt:
         kept = not _remove_if_nothing_was_trained(folder, fresh)
         interrupted(f"what was trained so far is in {folder / 'checkpoints'}" if kept else "")
