@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -37,17 +38,22 @@ QUICK = [
 ]
 
 
-def kakehashi(folder: Path, *words: str, **options) -> subprocess.CompletedProcess[str]:
-    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
+
+
+def kakehashi(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    return launch(folder, [sys.executable, "-m", "kakehashi.commands.main", *words])
+
+
+def launch(folder: Path, command: list[str], **environment: str) -> subprocess.CompletedProcess:
     return subprocess.run(
-        [sys.executable, "-m", "kakehashi.commands.main", *words],
+        command,
         cwd=folder,
-        env=environment,
+        env=os.environ | {"OMP_NUM_THREADS": "1"} | environment,
         capture_output=True,
         encoding="utf-8",
         timeout=900,
         check=False,
-        **options,
     )
 
 
@@ -264,22 +270,105 @@ def test_a_sweep_makes_a_run_of_each(small_corpus, tmp_path):
     assert done.stdout.count("Next:") == 2
 
 
+def test_a_search_of_two_trials(small_corpus, tmp_path):
+    rate = "optimizer.learning_rate=tag(log,interval(1e-4,1e-1))"
+    words = [*QUICK, *files(small_corpus), rate, "trainer=updates", "trainer.max_updates=1"]
+    words += ["hydra/sweeper=optuna", "hydra.sweeper.n_trials=2", "hydra.sweeper.folder=sweep"]
+    done = kakehashi(tmp_path, "train", "--multirun", *words, "callbacks=best")
+    assert done.returncode == 0, done.stderr
+    found = json.loads((tmp_path / "sweep" / "sweep.json").read_text(encoding="utf-8"))
+    assert [trial["trial"] for trial in found["trials"]] == [0, 1]
+    for trial in found["trials"]:
+        path = tmp_path / trial["folder"] / "summary.json"
+        summary = json.loads(path.read_text(encoding="utf-8"))
+        assert trial["validation_bleu"] == summary["training"]["validated"]["bleu"]
+        assert trial["test_bleu"] == summary["test"]["scores"]["bleu"]["value"]
+        found_rate = trial["settings"]["optimizer.learning_rate"]
+        assert f"optimizer.learning_rate={found_rate}" in summary["command"]
+
+
 @pytest.mark.slow
-def test_two_processes_share_a_run(small_corpus, tmp_path):
-    words = [*QUICK, *files(small_corpus), "debug=one_batch"]
-    words += ["trainer.devices=2", "trainer.strategy=ddp", "trainer.deterministic=false"]
-    done = subprocess.run(
-        [sys.executable, str(ROOT / "scripts" / "train.py"), *words],
-        cwd=tmp_path,
-        env=os.environ | {"OMP_NUM_THREADS": "1"},
-        capture_output=True,
-        encoding="utf-8",
-        timeout=900,
-        check=False,
-    )
+def test_a_run_that_fails_keeps_no_other_from_running(small_corpus, tmp_path):
+    words = [*QUICK, *files(small_corpus), "tokenizer.vocab_size=90000,420", "callbacks=best"]
+    words += ["trainer=updates", "trainer.max_updates=1"]
+    done = kakehashi(tmp_path, "train", "--multirun", *words)
+    assert done.returncode == 1
+    assert "error: tokenizer.vocab_size=90000 is more than" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert len(list(tmp_path.glob("runs/*/*/summary.json"))) == 2  # one of them by way of `latest`
+    assert done.stdout.count("Next:") == 1
+
+
+@pytest.mark.slow
+def test_runs_of_several_processes_are_not_swept(tmp_path):
+    done = kakehashi(tmp_path, "train", "--multirun", "seed=1,2", "trainer.devices=2")
+    assert done.returncode == 1
+    assert "the runs of --multirun are of one process each" in done.stderr
+    assert not list(tmp_path.glob("runs/*/*"))
+
+
+TWO = ["trainer.devices=2", "trainer.strategy=ddp", "trainer.deterministic=false"]
+LAUNCHED = {
+    "by Lightning": [sys.executable, "-m", "kakehashi.commands.main", "train"],
+    "script by Lightning": [sys.executable, str(ROOT / "scripts" / "train.py")],
+    "torchrun": [*TORCHRUN, "-m", "kakehashi.commands.main", "train"],
+    "script by torchrun": [*TORCHRUN, str(ROOT / "scripts" / "train.py")],
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("launcher", LAUNCHED)
+def test_two_processes_share_a_run(small_corpus, tmp_path, launcher):
+    words = [*QUICK, *files(small_corpus), "debug=one_batch", *TWO]
+    done = launch(tmp_path, [*LAUNCHED[launcher], *words])
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("Next:") == 1
+    assert done.stderr.count("translating 11 test sentences") == 1
+    (folder,) = tmp_path.glob("runs/*/2*")
+    assert (folder / ".hydra" / "overrides.yaml").exists()
+
+
+@pytest.mark.slow
+def test_two_processes_of_srun_share_a_run(small_corpus, tmp_path):
+    slurm = {
+        "SLURM_JOB_NAME": "train",
+        "SLURM_JOB_ID": str(20000 + os.getpid()),
+        "SLURM_NTASKS": "2",
+        "SLURM_NTASKS_PER_NODE": "2",
+        "SLURM_NNODES": "1",
+        "SLURM_NODEID": "0",
+        "SLURM_NODELIST": "127.0.0.1",
+    }
+    words = [*QUICK, *files(small_corpus), "debug=one_batch", *TWO]
+    script = [sys.executable, str(ROOT / "scripts" / "train.py"), *words]
+    tasks = [slurm | {"SLURM_PROCID": str(k), "SLURM_LOCALID": str(k)} for k in (0, 1)]
+    with ThreadPoolExecutor() as pool:
+        first, second = pool.map(lambda task: launch(tmp_path, script, **task), tasks)
+    assert first.returncode == second.returncode == 0, first.stderr + second.stderr
+    assert (first.stdout.count("Next:"), second.stdout) == (1, "")
     assert len(list(tmp_path.glob("runs/*/2*"))) == 1
+
+
+@pytest.mark.slow
+def test_two_processes_follow_one_with_their_budgets_together(small_corpus, tmp_path):
+    words = [*QUICK, *files(small_corpus), "trainer=updates", "trainer.max_updates=8"]
+    words += ["trainer.validate_every=1", "trainer.accumulate=3", "model.dropout=0", "seed=3"]
+    words += ["callbacks=best", "trainer.deterministic=false"]
+    script = str(ROOT / "scripts" / "train.py")
+    curves = []
+    for started, budget, more in (
+        ([sys.executable, script], 400, ["runs=one"]),
+        ([*TORCHRUN, script], 200, ["runs=two", *TWO]),
+    ):
+        done = launch(tmp_path, [*started, *words, f"data.batch_tokens={budget}", *more])
+        assert done.returncode == 0, done.stderr
+        (path,) = tmp_path.glob(f"{more[0].removeprefix('runs=')}/*/2*/summary.json")
+        training = json.loads(path.read_text(encoding="utf-8"))["training"]
+        curves.append([(point["nll"], point["bleu"]) for point in training["points"]])
+        assert training["epochs"] > 1.5
+    one, two = ([nll for nll, _ in curve] for curve in curves)
+    assert len(one) == 8 and one[-1] < one[0] - 0.05
+    assert two == pytest.approx(one, abs=3e-6)
 
 
 def test_latest_moves(tmp_path):

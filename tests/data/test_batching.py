@@ -92,21 +92,34 @@ def test_every_pair_is_in_one_batch_within_the_budget(
     assert all(len(rows) == 1 or padded_size(lengths, rows) <= budget for rows in batches)
 
 
-@given(LENGTHS, st.integers(1, 5))
-def test_processes_share_the_batches_out_equally(
-    lengths: list[tuple[int, int]], world_size: int
+@given(LENGTHS, st.sampled_from([1, 2, 3, 5]), st.integers(20, 90), st.integers(0, 2))
+def test_processes_share_each_batch_of_one_with_their_budgets_together(
+    lengths: list[tuple[int, int]], world_size: int, budget: int, epoch: int
 ) -> None:
-    settings = {"batch_tokens": 97, "seed": 3}
-    whole = [tuple(rows) for rows in sampler_of(lengths, **settings).batches()]
+    alone = sampler_of(lengths, batch_tokens=world_size * budget, seed=3)
+    alone.set_epoch(epoch)
     shares = []
     for rank in range(world_size):
-        sampler = sampler_of(lengths, rank=rank, world_size=world_size, **settings)
-        shares.append([tuple(rows) for rows in sampler.batches()])
-        assert len(shares[-1]) == len(sampler)
-    assert len({len(share) for share in shares}) == 1
-    dealt = [batch for share in shares for batch in share]
-    assert set(dealt) == set(whole)
-    assert len(dealt) - len(whole) < world_size
+        sampler = sampler_of(lengths, batch_tokens=budget, seed=3, rank=rank, world_size=world_size)
+        sampler.set_epoch(epoch)
+        shares.append(sampler.batches())
+        assert len(shares[-1]) == len(sampler) == len(alone)
+    for batch, *parts in zip(alone.batches(), *shares, strict=True):
+        assert sorted(batch) == sorted(i for rows in parts for i in rows)
+        numbers = [len(rows) for rows in parts]
+        assert max(numbers) - min(numbers) <= 1
+        if padded_size(lengths, batch) <= world_size * budget:
+            row = padded_size(lengths, batch) // len(batch)
+            for rows in parts:
+                assert not len(rows) or padded_size(lengths, rows) < budget + row
+
+
+def test_a_share_without_pairs_is_a_row_that_says_nothing(some_corpus: FlatCorpus) -> None:
+    batch = some_corpus.batch(np.arange(0))
+    assert batch.source.tolist() == [[EOS]]
+    assert batch.target.tolist() == [[BOS, PAD]]
+    assert batch.n_target_tokens == 0
+    assert batch.index.tolist() == [-1]
 
 
 def listed(sampler: BatchSampler) -> list[list[int]]:

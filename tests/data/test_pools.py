@@ -1,9 +1,11 @@
 """Batches of drawn pairs: all pairs, within the budget, the same however they are made."""
 
+from collections.abc import Sequence
 from itertools import islice, pairwise
 
 import numpy as np
 import pytest
+from torch import Tensor
 
 from kakehashi.data import pools as pools_module
 from kakehashi.data.batching import Batch, BatchSampler, cut_by_tokens
@@ -15,6 +17,7 @@ from kakehashi.data.sampling import sampled
 from kakehashi.data.tokenised import tokenise
 from kakehashi.data.tokenizer import Tokenizer
 from kakehashi.data.tokenizer_config import SamplingConfig
+from kakehashi.symbols import EOS
 
 BUDGET = 211
 
@@ -107,18 +110,30 @@ def test_the_same_with_any_number_of_workers_and_after_a_stop(corpus, workers: i
         assert first + rest == following
 
 
-def test_processes_share_the_batches_of_one(corpus: SampledCorpus) -> None:
-    alone = epochs_of(PoolLoader(sampler_of(corpus)), 1)[0]
-    for world_size in (2, 3):
-        shares = [
-            epochs_of(PoolLoader(sampler_of(corpus, rank=rank, world_size=world_size)), 1)[0]
-            for rank in range(world_size)
-        ]
-        assert len({len(share) for share in shares}) == 1
-        together = [batch for batches in zip(*shares, strict=True) for batch in batches]
-        assert together[: len(alone)] == alone
-        # where they don't divide, the first ones come twice
-        assert together[len(alone) :] == alone[: len(together) - len(alone)]
+def rows_of(batches: Sequence[Batch]) -> list[tuple[int, list[int], list[int]]]:
+    """Number, source and target of each pair, padding and rows without a pair left out."""
+    return sorted(
+        (k, row[: row.index(EOS)], target[: target.index(EOS)])
+        for batch in batches
+        for k, row, target in zip(*map(Tensor.tolist, batch_parts(batch)), strict=True)
+        if k >= 0
+    )
+
+
+def batch_parts(batch: Batch) -> tuple[Tensor, Tensor, Tensor]:
+    return batch.index, batch.source, batch.target
+
+
+@pytest.mark.parametrize("world_size", [2, 3, 5])
+def test_processes_share_each_batch_of_one(corpus: SampledCorpus, world_size: int) -> None:
+    alone = PoolLoader(sampler_of(corpus, batch_tokens=world_size * 60))
+    shares = [
+        PoolLoader(sampler_of(corpus, batch_tokens=60, rank=rank, world_size=world_size))
+        for rank in range(world_size)
+    ]
+    for _ in range(2):
+        for batch, *parts in zip(alone, *shares, strict=True):
+            assert rows_of([batch]) == rows_of(parts)
 
 
 def test_only_the_rows_given_take_part(corpus: SampledCorpus) -> None:

@@ -73,3 +73,9 @@ def test_exactly_one_length(lengths):
 def test_settings_out_of_range_are_refused(setting, value):
     with pytest.raises(ConfigError, match=f"trainer.{setting}"):
         TrainerConfig(**({"max_updates": 3} | {setting: value}))
+
+
+@pytest.mark.parametrize("strategy", ["fsdp", "fsdp_cpu_offload", "deepspeed_stage_2"])
+def test_slices_of_weights_are_refused(strategy):
+    with pytest.raises(ConfigError, match="need whole weights on each device"):
+        TrainerConfig(max_updates=1, strategy=strategy)

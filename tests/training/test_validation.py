@@ -68,17 +68,19 @@ def test_bleu_is_sacrebleus_on_decoded_text_in_the_order_of_the_references(
         assert result.bleu >= 0
 
 
-def test_several_processes_make_one_result(numbers, tiny_model):
-    """Shares may overlap in sentences, never leave one out."""
+@pytest.mark.parametrize("processes", [2, 3, 5, 7])
+def test_several_processes_make_exactly_the_result_of_one(numbers, tiny_model, processes):
     validator, all_batches = numbers.validator(), batches(numbers, 40)
     tiny_model.eval()
     expected = validator.run(tiny_model, all_batches)
-    tallies = [Tally(), Tally()]
+    tallies = [Tally() for _ in range(processes)]
     for i, batch in enumerate(all_batches):
-        validator.visit(tiny_model, batch, tallies[i % 2])
-    result = validator.result(tallies)
-    assert result.nll == pytest.approx(expected.nll)
-    assert result.bleu == expected.bleu
+        validator.visit(tiny_model, batch, tallies[i % processes])
+    dealt = [pair for tally in tallies for pair in tally.translations]
+    assert sorted(dealt) == list(range(23))
+    assert validator.result(tallies) == expected
+    # fewer batches than processes: each of them takes all
+    assert validator.result([tallies[0], *tallies]) == expected
 
 
 def test_leaves_the_training_mode_as_it_was(numbers, tiny_model):
@@ -95,6 +97,6 @@ def test_draws_no_random_numbers(numbers, tiny_model):
 
 def test_a_validator_says_what_it_compares():
     validator = Validator(["w1 w2 w3 w4"], lambda ids: "w1 w2 w3 w4", "en", DecodingConfig())
-    tally = Tally(nll=6.0, tokens=4, translations={0: "w1 w2 w3 w4"})
+    tally = Tally(nll={0: (6.0, 4)}, translations={0: "w1 w2 w3 w4"})
     result = validator.result([tally])
     assert (result.nll, result.bleu) == (1.5, pytest.approx(100))

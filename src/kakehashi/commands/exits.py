@@ -8,8 +8,8 @@ FAILED = 1
 
 
 def fail(error: Exception) -> NoReturn:
-    """Say what is wrong, without a traceback."""
-    sys.stderr.write(f"error: {error}\n")
+    """Say what is wrong, without a traceback, and end."""
+    say(error)
     sys.exit(FAILED)
 
 
@@ -18,3 +18,8 @@ def interrupted(remark: str = "", number: int = signal.SIGINT) -> NoReturn:
     what = "interrupted" if number == signal.SIGINT else f"stopped by {signal.Signals(number).name}"
     sys.stderr.write(f"\n{what}" + (f"; {remark}" if remark else "") + "\n")
     sys.exit(128 + number)
+
+
+def say(error: Exception) -> None:
+    """Say what is wrong."""
+    sys.stderr.write(f"error: {error}\n")

@@ -7,12 +7,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from kakehashi.errors import ConfigError
+from kakehashi.processes import is_first
 
 if os.name == "posix":
     import fcntl
-
-OTHERS = ("RANK", "LOCAL_RANK", "SLURM_PROCID")
-"""What torchrun, Lightning and SLURM number the processes of one run with."""
 
 _open: set[int] = set()
 """Folders that this process holds."""
@@ -28,11 +26,6 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_let_go)
 
 
-def is_main_process() -> bool:
-    """Whether this is the first, or the only, process of a run."""
-    return all(os.environ.get(name, "0") == "0" for name in OTHERS)
-
-
 @contextmanager
 def held(folder: Path) -> Iterator[None]:
     """Keep other runs out of the folder; the lock goes with the process, however it ends.
@@ -40,7 +33,7 @@ def held(folder: Path) -> Iterator[None]:
     Raises:
         ConfigError: when another process holds it.
     """
-    if os.name != "posix" or not is_main_process():
+    if os.name != "posix" or not is_first():
         yield
         return
     descriptor = os.open(folder, os.O_RDONLY)

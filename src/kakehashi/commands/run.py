@@ -35,6 +35,7 @@ from kakehashi.inference.save import save_bundle
 from kakehashi.inference.translator import Translator
 from kakehashi.models.build import build_model
 from kakehashi.models.interface import TranslationModel
+from kakehashi.processes import first_of_each_machine, is_first
 from kakehashi.training.allocator import keep_freed_memory
 from kakehashi.training.budget import FILE as BUDGET_FILE
 from kakehashi.training.budget import measured_budget
@@ -97,17 +98,21 @@ class Run:
         self.seconds[name] = time.monotonic() - start
 
 
-def run(config: TrainConfig, folder: Path, words: Sequence[str], resume: bool = False) -> None:
+def run(config: TrainConfig, folder: Path, words: Sequence[str], resume: bool = False) -> float:
     """Load, train, choose, save, translate the test split, report on stdout.
+
+    Returns:
+        Validation BLEU of the chosen weights.
 
     Raises:
         KakehashiError: when something is missing or cannot work; the message says what to do.
     """
-    run = prepare(config, folder, list(words), resume)
+    with first_of_each_machine("prepared"):
+        run = prepare(config, folder, list(words), resume)
     with run.phase("training"):
         fitted = train(run)
     if not fitted.is_main:
-        return
+        return fitted.validated.bleu
     max_length = _longest(run)
     with run.phase("test"):
         test = _test(run, max_length)
@@ -117,6 +122,7 @@ def run(config: TrainConfig, folder: Path, words: Sequence[str], resume: bool = 
     shutil.rmtree(run.folder / UNSCORED)
     sys.stdout.write(write_summary(run, fitted, test))
     point_latest(folder)
+    return fitted.validated.bleu
 
 
 def prepare(config: TrainConfig, folder: Path, words: list[str], resume: bool = False) -> Run:
@@ -144,6 +150,7 @@ def prepare(config: TrainConfig, folder: Path, words: list[str], resume: bool = 
         workers=data_config.workers,
         sampling=config.tokenizer.sampling,
         temperature=data_config.temperature,
+        processes=config.trainer.devices * config.trainer.num_nodes,
     )
     # only now: whether the corpus was cached must not change the first weights
     lightning.seed_everything(config.seed, workers=True, verbose=False)
@@ -151,7 +158,8 @@ def prepare(config: TrainConfig, folder: Path, words: list[str], resume: bool = 
     guide = _teach(model, data, config)
     if data_config.batch_tokens == AUTO:
         data.batch_tokens = _filling_memory(config, data, model, guide, folder)
-    corpus.ledger.write(folder / "ledger.jsonl")
+    if is_first():
+        corpus.ledger.write(folder / "ledger.jsonl")
     run = Run(config, folder, words, corpus, tokenizer, normalisation, data, model, guide, resume)
     run.seconds["corpus and tokenizer"] = time.monotonic() - start
     return run

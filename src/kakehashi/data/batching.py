@@ -3,7 +3,6 @@
 B rows, M source pieces with EOS, N target pieces with EOS.
 """
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -27,7 +26,7 @@ class Batch:
     source: Int[Tensor, "B M"]
     target: Int[Tensor, "B L"]
     index: Int[Tensor, " B"]
-    """Where in the split each row stands."""
+    """Where in the split each row stands; -1 for a row without a pair (see `FlatCorpus.batch`)."""
 
     @property
     def source_allowed(self) -> Bool[Tensor, "B M"]:
@@ -100,7 +99,14 @@ class FlatCorpus:
         return np.diff(self.target_offsets)
 
     def batch(self, rows: npt.NDArray[np.int64]) -> Batch:
-        """The pairs `rows` as padded tensors, in that order."""
+        """The pairs `rows` as padded tensors, in that order.
+
+        Of no pairs: one row with nothing to say (EOS, and BOS PAD). A process that gets no pair of
+        a batch has to take part in the update all the same, and not every model runs on 0 rows.
+        """
+        if not len(rows):
+            source, target = torch.tensor([[EOS]]), torch.tensor([[BOS, PAD]])
+            return Batch(source, target, torch.tensor([-1]))
         return Batch(
             source=_padded(self.source_ids, self.source_offsets, rows, bos=False),
             target=_padded(self.target_ids, self.target_offsets, rows, bos=True),
@@ -172,10 +178,13 @@ class BatchSampler(EpochPosition):
 
     The pairs are shuffled, then sorted by length, ties left in shuffled order, cut by the token
     budget, and the batches shuffled. Sorting everything, not a part at a time, wastes least on
-    padding and makes the same number of batches in every epoch. With `world_size` processes each
-    takes every world_size-th batch; where they don't divide, the first ones are taken twice, so
-    that all processes have equally many. Without `shuffle` the order is by length, the same in
-    every epoch.
+    padding and makes the same number of batches in every epoch. Without `shuffle` the order is by
+    length, the same in every epoch.
+
+    With `world_size` processes of `batch_tokens` each, the batches are those of one process with
+    as much as all of them together, and each process takes every world_size-th row of each batch:
+    what makes an update doesn't depend on how many work on it. (A share may exceed `batch_tokens`
+    by less than one row, and be empty where a batch has fewer rows than there are processes.)
     """
 
     def __init__(
@@ -201,26 +210,24 @@ class BatchSampler(EpochPosition):
         self._rows = np.arange(len(source_lengths)) if rows is None else rows
         self._draw = draw
         self._shuffle = shuffle
-        in_order = self._in_order(self._rows)
-        self._bounds = cut_by_tokens(self._source[in_order], self._target[in_order], batch_tokens)
+        in_order, together = self._in_order(self._rows), world_size * batch_tokens
+        self._bounds = cut_by_tokens(self._source[in_order], self._target[in_order], together)
 
     def __len__(self) -> int:
-        return math.ceil((len(self._bounds) - 1) / self._world_size)
+        return len(self._bounds) - 1
 
     def batches(self) -> list[npt.NDArray[np.int64]]:
-        """This process's batches of the epoch, each an array of pair numbers."""
+        """This process's share of each batch of the epoch: arrays of pair numbers."""
         rows = self._rows
         if self._shuffle:
             rows = rows[random_order(len(rows), self._seed, self.epoch, 0)]
         rows = self._in_order(rows)
-        n_batches = len(self._bounds) - 1
-        order = np.arange(n_batches)
+        order = np.arange(len(self))
         if self._shuffle:
-            order = random_order(n_batches, self._seed, self.epoch, 1)
-        order = np.resize(order, len(self) * self._world_size)[self._rank :: self._world_size]
+            order = random_order(len(self), self._seed, self.epoch, 1)
         if self._draw is not None:
             rows = self._draw(self.epoch)[rows]
-        return [rows[self._bounds[k] : self._bounds[k + 1]] for k in order]
+        return [self.share(rows[self._bounds[k] : self._bounds[k + 1]]) for k in order]
 
     def _in_order(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         return rows[by_length(self._source[rows], self._target[rows])]

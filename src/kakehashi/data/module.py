@@ -28,9 +28,9 @@ from kakehashi.symbols import EOS
 class TranslationData(LightningDataModule):
     """Tokenised train and valid of a corpus.
 
-    Training batches are a pure function of (seed, epoch), shared out between processes. Validation
-    runs through all of valid in one fixed order, on every process alike, so its figures don't
-    depend on their number. Needs `use_distributed_sampler=False` of the Trainer.
+    Training batches are a pure function of (seed, epoch), each shared out between the processes.
+    Validation runs through all of valid in one fixed order, on every process alike, so its figures
+    don't depend on their number. Needs `use_distributed_sampler=False` of the Trainer.
     """
 
     def __init__(
@@ -46,6 +46,7 @@ class TranslationData(LightningDataModule):
         workers: int = 0,
         sampling: SamplingConfig | None = None,
         temperature: float | None = None,
+        processes: int = 1,
     ) -> None:
         """Tokenise, or find the tokenised text in `root`/cache.
 
@@ -55,11 +56,12 @@ class TranslationData(LightningDataModule):
         Training pairs with more than `max_length` pieces on a side go into the corpus's ledger
         and take no part; the batches' `index` counts all of train. Of a mixture each epoch holds
         the corpora by their weights, or by `temperature`. Raises DataError when none is left.
+        `processes`: how many train together, each on its share of every batch.
         """
         super().__init__()
         self.corpus, self.tokenizer = corpus, tokenizer
         self.batch_tokens, self.validation_batch_tokens = batch_tokens, validation_batch_tokens
-        self._seed, self._workers = seed, workers
+        self._seed, self._workers, self._processes = seed, workers, processes
         self.train_tokens = cached(corpus.train, tokenizer, root)
         self.valid_tokens = cached(corpus.valid, tokenizer, root)
         self._rows = _short_enough(self.train_tokens, corpus, max_length)
@@ -122,13 +124,13 @@ class TranslationData(LightningDataModule):
         return int((source + self.train_tokens.target_lengths[self._rows] + 2).sum())
 
     def train_dataloader(self) -> Loader:
-        """This process's share of the training batches."""
+        """This process's share of every training batch."""
         trainer, mixture = self.trainer, self._mixture
         shared: dict[str, Any] = {
             "batch_tokens": self.batch_tokens,
             "seed": self._seed,
             "rank": 0 if trainer is None else trainer.global_rank,
-            "world_size": 1 if trainer is None else trainer.world_size,
+            "world_size": self._processes,
             "draw": None if mixture is None else mixture.rows,
         }
         if self._drawn is not None:

@@ -31,7 +31,7 @@ SLACK = 1.01
 
 
 class Share(NamedTuple):
-    """The part of a pool that a process takes."""
+    """Batches of a pool that are to be made."""
 
     pool: int
     batches: list[int]
@@ -44,7 +44,7 @@ class PoolSampler(EpochPosition):
     The pairs are shuffled, sorted by their plain lengths and dealt out, one to each pool in turn.
     A pool's pairs are sorted by their drawn lengths, cut into `per_pool` runs that keep the token
     budget, and these are shuffled. (Should a pool ever need more batches than that, they outgrow
-    the budget by as little as will do.) Processes share the batches as in `BatchSampler`.
+    the budget by as little as will do.) Processes share each batch as in `BatchSampler`.
     """
 
     def __init__(
@@ -61,6 +61,7 @@ class PoolSampler(EpochPosition):
         """`rows`: the pairs to take part, or `draw`: as many of them, for an epoch."""
         super().__init__(seed=seed, rank=rank, world_size=world_size)
         rows = rows if draw is None else draw(0)
+        batch_tokens *= world_size
         self.corpus, self._rows, self._batch_tokens = corpus, rows, batch_tokens
         self._draw = draw
         self._source, self._target = corpus.tokens.source_lengths, corpus.tokens.target_lengths
@@ -78,7 +79,7 @@ class PoolSampler(EpochPosition):
         self.per_pool = max(1, min(math.ceil(SLACK * needed) + 1, len(rows) // self.n_pools))
 
     def __len__(self) -> int:
-        return math.ceil(self.n_pools * self.per_pool / self._world_size)
+        return self.n_pools * self.per_pool
 
     def pool(self, number: int, epoch: int) -> Ints:
         """The pairs of a pool."""
@@ -89,15 +90,13 @@ class PoolSampler(EpochPosition):
         return self._dealt[1][number :: self.n_pools]
 
     def shares(self) -> list[Share]:
-        """What is left of this process's batches of the epoch, pool by pool."""
-        total = self.n_pools * self.per_pool
-        mine = np.resize(np.arange(total), len(self) * self._world_size)
-        left = mine[self._rank :: self._world_size][self.position :].tolist()
+        """What is left of the epoch, pool by pool."""
+        left = range(self.position, len(self))
         pools = groupby(left, key=lambda k: k // self.per_pool)
         return [Share(pool, [k % self.per_pool for k in batches]) for pool, batches in pools]
 
     def assemble(self, share: Share, epoch: int) -> list[Batch]:
-        """Draw a pool, and make the batches of a share of it."""
+        """Draw a pool, and make this process's part of some of its batches."""
         rows = self.pool(share.pool, epoch)
         drawn = self.corpus.draw(rows, epoch)
         source, target = drawn.source_lengths, drawn.target_lengths
@@ -106,9 +105,10 @@ class PoolSampler(EpochPosition):
         shuffled = random_order(self.per_pool, self._seed, epoch, 1 + share.pool)
         batches = []
         for k in shuffled[share.batches].tolist():
-            local = order[bounds[k] : bounds[k + 1]]
+            local = self.share(order[bounds[k] : bounds[k + 1]])
             batch = drawn.batch(local)
-            batch.index.copy_(batch.index.new_tensor(rows[local]))
+            if len(local):
+                batch.index.copy_(batch.index.new_tensor(rows[local]))
             batches.append(batch)
         return batches
 

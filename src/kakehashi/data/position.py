@@ -3,6 +3,9 @@
 from abc import ABC, abstractmethod
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from kakehashi.errors import DataError
 
 
@@ -20,7 +23,11 @@ class EpochPosition(ABC):
 
     @abstractmethod
     def __len__(self) -> int:
-        """Batches an epoch, for this process; the same in every epoch."""
+        """Batches an epoch; the same in every epoch and for every process."""
+
+    def share(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """The rows of a batch that are this process's: every world_size-th of them."""
+        return rows[self._rank :: self._world_size]
 
     def set_epoch(self, epoch: int) -> None:
         """Take this epoch's order; a new epoch starts at its first batch."""
@@ -42,8 +49,8 @@ class EpochPosition(ABC):
             raise DataError(
                 f"the saved position belongs to seed {state['seed']} and {state['batches']} "
                 f"batches an epoch, this run has seed {self._seed} and {len(self)}: the same "
-                "corpus, tokenizer, data.batch_tokens, seed and number of processes are needed "
-                "to go on"
+                "corpus, tokenizer, seed, and number of processes times data.batch_tokens are "
+                "needed to go on"
             )
         self.epoch, self.position = int(state["epoch"]), int(state["position"])
         if self.position >= len(self):

@@ -70,6 +70,12 @@ class TrainerConfig:
                 raise ConfigError(
                     f"trainer.{setting} is {getattr(self, setting)}: it must be above 0"
                 )
+        if self.strategy.startswith(("fsdp", "deepspeed")):
+            raise ConfigError(
+                f"trainer.strategy is {self.strategy!r}: optimisers, means of weights and the "
+                "choice of what is kept need whole weights on each device; use ddp (a device of "
+                "80 GB holds 3 billion parameters and their optimiser's states)"
+            )
         if self.precision not in PRECISIONS:
             raise ConfigError(
                 f"trainer.precision is {self.precision!r}; it can be {', '.join(PRECISIONS)}"

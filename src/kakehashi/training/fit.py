@@ -107,8 +107,7 @@ class _Run:
         self.settings, self.folder, self.data = settings, folder, data
         self.model, self.validator = model, validator
         trainer, averaging = settings.trainer, settings.callbacks.averaging
-        processes = trainer.devices * trainer.num_nodes
-        self.batches_per_epoch = -(-len(data.train_dataloader()) // processes)
+        self.batches_per_epoch = len(data.train_dataloader())
         self.validation: list[Batch] = list(data.val_dataloader())
         if not self.batches_per_epoch or not self.validation:
             what = "train" if self.validation else "valid"

@@ -6,6 +6,7 @@ from typing import Any
 from torch import nn
 
 from kakehashi.errors import TrainingError
+from kakehashi.processes import is_first
 from kakehashi.training.checkpoint import PREFIX
 from kakehashi.training.saving import by_update, newest_whole
 
@@ -25,7 +26,7 @@ def going_on_from(folder: Path) -> Path | None:
     """
     path = newest_whole(folder)
     for newer in by_update(folder):
-        if newer == path:
+        if newer == path or not is_first():
             break
         newer.replace(newer.with_name(f"{newer.name}.damaged"))
     return path

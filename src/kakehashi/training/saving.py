@@ -12,6 +12,7 @@ from lightning.pytorch.callbacks import Checkpoint
 
 from kakehashi.data.notes import note
 from kakehashi.errors import Stopped, TrainingError
+from kakehashi.processes import is_first
 from kakehashi.training.agreement import largest
 from kakehashi.training.checkpoint import load_checkpoint, sync_folder
 from kakehashi.training.module import TranslationTask
@@ -176,7 +177,7 @@ def settle_best(folder: Path, update: int) -> bool:
                 continue
         except TrainingError:
             continue
-        if path.name != BEST:
+        if path.name != BEST and is_first():
             link(path, folder / BEST)
         return True
     note(f"the best checkpoint so far (update {update:,}) is lost: the next validation is the best")

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -43,14 +43,11 @@ class Validated:
 
 @dataclass
 class Tally:
-    """What has been gathered of a validation so far; sums, so that batches can be cut anyhow."""
+    """What has been gathered of a validation so far; what comes twice counts once."""
 
-    nll: float = 0.0
-    tokens: int = 0
-    translations: dict[int, str] | None = None
-
-    def __post_init__(self) -> None:
-        self.translations = {} if self.translations is None else self.translations
+    nll: dict[int, tuple[float, int]] = field(default_factory=dict)
+    """Of each batch, by its first pair: the sum over its tokens, and how many they are."""
+    translations: dict[int, str] = field(default_factory=dict)
 
 
 class Validator:
@@ -92,9 +89,7 @@ class Validator:
             chunk=self.chunk,
         )
         tokens = batch.n_target_tokens
-        tally.nll += loss.nll.item() * tokens
-        tally.tokens += tokens
-        assert tally.translations is not None
+        tally.nll[int(batch.index[0])] = loss.nll.item() * tokens, tokens
         for start in range(0, len(batch.index), self.decoding.batch_size):
             rows = slice(start, start + self.decoding.batch_size)
             texts = self._translate(model, batch.source[rows], allowed[rows])
@@ -119,18 +114,23 @@ class Validator:
         return [self.decode(best[0].ids) for best in found]
 
     def result(self, tallies: Sequence[Tally]) -> Validated:
-        """The scores of all pairs in the tallies (of several processes, perhaps)."""
+        """The scores of all pairs in the tallies (of several processes, perhaps).
+
+        Exactly the same however the batches were dealt out to processes.
+        """
         translations: dict[int, str] = {}
         for tally in tallies:
-            translations.update(tally.translations or {})
+            translations.update(tally.translations)
         order = sorted(translations)
         bleu = corpus_bleu(
             [translations[i] for i in order],
             [self.references[i] for i in order],
             self.target_language,
         )
-        nll = sum(tally.nll for tally in tallies) / sum(tally.tokens for tally in tallies)
-        return Validated(nll, bleu)
+        batches = {first: sums for tally in tallies for first, sums in tally.nll.items()}
+        # rounded once, at the end: an ordinary sum depends on the order
+        nll = math.fsum(nll for nll, _ in batches.values())
+        return Validated(nll / sum(tokens for _, tokens in batches.values()), bleu)
 
     def run(self, model: TranslationModel[Any], batches: Sequence[Batch]) -> Validated:
         """Validate outside of a training loop."""
