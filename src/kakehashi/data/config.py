@@ -183,7 +183,13 @@ class DataConfig:
     sentences of like length; ``trainer.accumulate`` of them make an update."""
     validation_batch_tokens: int = 8192
     workers: int = 0
-    """Processes that assemble batches; 0 is fast enough for all but the largest models."""
+    """Processes that assemble batches; 0 is fast enough for all but the largest models. Of a stream
+    one process reads and tokenises ahead, whatever the number above 0."""
+    streaming: bool = False
+    """Read the training pairs of a data set on the hub as they are needed, without keeping them."""
+    buffer: int = 50_000
+    """Pairs of a stream that are shuffled together, and sorted by length to make batches; so many
+    are also what tokenizer, lexicon and held-out splits are made from."""
 
     def __post_init__(self) -> None:
         if self.kind not in CORPUS_KINDS:
@@ -191,7 +197,7 @@ class DataConfig:
         for name in ("valid_size", "test_size", "workers"):
             if getattr(self, name) < 0:
                 raise ConfigError(f"data.{name} is {getattr(self, name)}; it must not be negative")
-        for name in ("max_length", "batch_tokens", "validation_batch_tokens"):
+        for name in ("max_length", "batch_tokens", "validation_batch_tokens", "buffer"):
             if getattr(self, name) < 1:
                 raise ConfigError(f"data.{name} is {getattr(self, name)}; it must be at least 1")
         self.corpora = {str(name): _part(name, given) for name, given in self.corpora.items()}
@@ -202,6 +208,7 @@ class DataConfig:
                 raise ConfigError(f"data.temperature is {self.temperature}; it is at least 1")
             if any(part.weight != 1 for part in self.corpora.values()):
                 raise ConfigError("give the corpora weights or data.temperature, not both")
+        self._check_streaming()
         if not (self.source_language and self.target_language):
             raise ConfigError(
                 "say which languages these are: data.source_language=de data.target_language=en"
@@ -209,4 +216,18 @@ class DataConfig:
         if self.source_language == self.target_language:
             raise ConfigError(
                 f"data.source_language and data.target_language are both {self.source_language!r}"
+            )
+
+    def _check_streaming(self) -> None:
+        if self.streaming and self.kind != "hub":
+            raise ConfigError(
+                f"data.streaming reads a data set on the hub, or a folder of the same form "
+                f"(data.kind=hub data.hub_path=...); data.kind is {self.kind}, whose files are "
+                "read from the disk and never held in memory anyway"
+            )
+        if self.streaming and self.filters.duplicates != "none":
+            raise ConfigError(
+                f"data.filters.duplicates={self.filters.duplicates} has to know the whole corpus, "
+                "and data.streaming never does: set data.filters.duplicates=none, or "
+                "data.streaming=false"
             )
