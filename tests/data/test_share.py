@@ -7,12 +7,6 @@ from hypothesis import strategies as st
 from kakehashi.data.share import RawBlock, Share, Start
 from kakehashi.data.stream import SHARD, pairs_of, shard_name
 from kakehashi.errors import DataError
-from tests.data.streams import Shards
-
-
-def shards_of(sizes: list[int], at_a_time: int = 7) -> Shards:
-    return Shards([[(f"{s} {r}", f"{r} {s}") for r in range(n)] for s, n in enumerate(sizes)],
-                  at_a_time)
 
 
 def epochs_of(share: Share, n: int, start: Start | None = None) -> list[RawBlock]:
@@ -41,9 +35,9 @@ def plain(share: Share, blocks: list[RawBlock]) -> list[tuple[Start, Start, list
     seed=st.integers(0, 3),
 )
 def test_in_every_epoch_each_pair_belongs_to_one_process(
-    sizes, buffer, world_size, at_a_time, seed
+    numbered, sizes, buffer, world_size, at_a_time, seed
 ) -> None:
-    stream = shards_of(sizes, at_a_time)
+    stream = numbered(sizes, at_a_time)
     every = Counter(shard * SHARD + row for shard, n in enumerate(sizes) for row in range(1, n + 1))
     taken = [Counter[int](), Counter[int](), Counter[int]()]
     for rank in range(world_size):
@@ -62,8 +56,8 @@ def test_in_every_epoch_each_pair_belongs_to_one_process(
     buffer=st.integers(1, 12),
     world_size=st.integers(1, 3),
 )
-def test_reading_goes_on_from_the_start_of_any_block(sizes, buffer, world_size) -> None:
-    stream = shards_of(sizes, 4)
+def test_reading_goes_on_from_the_start_of_any_block(numbered, sizes, buffer, world_size) -> None:
+    stream = numbered(sizes, 4)
     for rank in range(world_size):
         share = Share(stream, buffer=buffer, seed=3, rank=rank, world_size=world_size)
         whole = plain(share, epochs_of(share, 3))
@@ -73,16 +67,16 @@ def test_reading_goes_on_from_the_start_of_any_block(sizes, buffer, world_size) 
             assert plain(share, epochs_of(share, 3, after)) == whole[k + 1 :]
 
 
-def test_the_order_of_the_shards_is_another_one_in_every_epoch() -> None:
-    share = Share(shards_of([3] * 11), buffer=5, seed=1)
+def test_the_order_of_the_shards_is_another_one_in_every_epoch(numbered) -> None:
+    share = Share(numbered([3] * 11), buffer=5, seed=1)
     orders = [tuple(share.shards(epoch)) for epoch in range(9)]
     assert all(sorted(order) == list(range(11)) for order in orders)
     assert len(set(orders)) == 9
-    assert Share(shards_of([3] * 11), buffer=5, seed=2).shards(0) != list(orders[0])
+    assert Share(numbered([3] * 11), buffer=5, seed=2).shards(0) != list(orders[0])
 
 
-def test_a_pair_knows_its_place() -> None:
-    stream = shards_of([4, 0, 19])
+def test_a_pair_knows_its_place(numbered) -> None:
+    stream = numbered([4, 0, 19])
     share = Share(stream, buffer=6, seed=1)
     for block in epochs_of(share, 1):
         pairs = pairs_of(stream, block.parts)
@@ -91,12 +85,12 @@ def test_a_pair_knows_its_place() -> None:
             assert pairs.place(i) == (f"shards, shard {shard + 1} of 3", row + 1)
             assert pairs.lines[i] == shard * SHARD + row + 1
             assert pairs.target[i] == f"{row} {shard}"
-    alone = shards_of([4])
+    alone = numbered([4])
     (block,) = epochs_of(Share(alone, buffer=6, seed=1), 1)
     assert pairs_of(alone, block.parts).place(3) == ("shards", 4)
     assert shard_name(alone, 0) == "shards"
 
 
-def test_a_stream_without_a_pair_is_no_endless_loop() -> None:
+def test_a_stream_without_a_pair_is_no_endless_loop(numbered) -> None:
     with pytest.raises(DataError, match="shards: there are no pairs in it"):
-        next(Share(shards_of([0, 0]), buffer=3, seed=1).blocks(Start()))
+        next(Share(numbered([0, 0]), buffer=3, seed=1).blocks(Start()))

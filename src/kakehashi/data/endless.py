@@ -181,7 +181,7 @@ class StreamLoader:
         pairs = sum(pairs for pairs, *_ in every)
         whole = all(epoch > 0 for _, _, epoch, _ in every)
         totals = [total for *_, totals in every for total in totals]
-        return Seen(pairs, counts, pairs / counts.kept if whole else 0.0), totals
+        return Seen(pairs, counts, pairs / counts.kept if whole and counts.kept else 0.0), totals
 
 
 class _Made(IterableDataset[Any]):

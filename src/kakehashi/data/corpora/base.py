@@ -51,6 +51,9 @@ class Corpus:
     """Pairs read for each split that was given, before anything was held out or left out."""
     parts: tuple[Part, ...] = ()
     """The corpora of a mixture, in the order in which train holds them."""
+    held_out: dict[str, Pairs] = field(default_factory=dict)
+    """What was taken out of train for other splits, as it was before the filters; empty for a
+    corpus that was found in the cache."""
     stream: TrainingStream | None = None
     """The training pairs of a corpus that is read anew in each epoch, and never kept."""
 
@@ -104,6 +107,8 @@ def assemble(
         train = split.train
         valid = split.valid if valid is None else valid
         test = split.test if test is None else test
+    taken = {"valid": valid, "test": test}
+    taken = {name: pairs for name, pairs in taken.items() if name not in given}
     train = filter_pairs(train, config, "train", ledger)
     valid = filter_pairs(valid, config, "valid", ledger)
     if config.filters.clean:
@@ -126,4 +131,5 @@ def assemble(
         ledger=ledger,
         read=read,
         parts=parts,
+        held_out=taken,
     )

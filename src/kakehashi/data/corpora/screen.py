@@ -16,12 +16,20 @@ class Screen:
     """The checks and filters of training pairs, by the same functions as in memory."""
 
     def __init__(
-        self, config: DataConfig, given: Mapping[str, Pairs], held_out: Mapping[str, Pairs]
+        self,
+        config: DataConfig,
+        given: Mapping[str, Pairs],
+        held_out: Mapping[str, Pairs],
+        cleaned: Mapping[str, Pairs],
     ) -> None:
-        """`given` are the splits that came with the corpus, `held_out` those taken out of it."""
+        """`given` are the splits that came with the corpus, `held_out` those taken out of it.
+
+        Both are as they were read; `cleaned` are the same splits after the filters.
+        """
         self._config = config
-        self._known = {name: Sentences.of(pairs) for name, pairs in {**given, **held_out}.items()}
-        self._dropped = set(self._known) if config.drop_overlap else set(held_out)
+        raw = {**given, **held_out}
+        self._known = {name: _either(pairs, cleaned[name]) for name, pairs in raw.items()}
+        self._dropped = set(raw) if config.drop_overlap else set(held_out)
         lines = [np.asarray(pairs.lines, np.int64) for pairs in held_out.values()]
         self._held_out = np.concatenate([np.empty(0, np.int64), *lines])
 
@@ -43,3 +51,8 @@ class Screen:
             # cleaning may have made sentences equal that weren't
             pairs = apart.check(pairs, self._known, self._dropped)
         return pairs, n_held_out
+
+
+def _either(raw: Pairs, cleaned: Pairs) -> Sentences:
+    one, other = Sentences.of(raw), Sentences.of(cleaned)
+    return Sentences(np.union1d(one.source, other.source), np.union1d(one.target, other.target))

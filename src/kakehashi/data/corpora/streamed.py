@@ -61,12 +61,9 @@ def load_streamed(config: DataConfig) -> Corpus:
         attribution=f"Data set {config.hub_path}",
         provenance=provenance,
     )
-    splits = {"valid": corpus.valid, "test": corpus.test}
-    screen = Screen(
-        config,
-        given={name: split for name, split in splits.items() if name in pairs},
-        held_out={name: split for name, split in splits.items() if name not in pairs},
-    )
+    given = {name: split for name, split in pairs.items() if name != "train"}
+    cleaned = {"valid": corpus.valid, "test": corpus.test}
+    screen = Screen(config, given, corpus.held_out, cleaned)
     corpus.ledger = _of_splits(corpus.ledger)
     corpus.stream = TrainingStream(streams["train"], screen, config.buffer, len(pairs["train"]))
     return corpus
@@ -89,8 +86,8 @@ class HubStream:
         self.n_shards = int(data.num_shards)
         self._sides = columns(config)
         self._data = data.with_format("arrow")
-        # Each try to reach the hub again is a line of its own there; the last one is our error.
-        logging.getLogger("datasets").setLevel(logging.ERROR)
+        # What it logs, try after try, is in our one error when it gives up.
+        logging.getLogger("datasets").setLevel(logging.CRITICAL)
 
     def tables(self, shard: int) -> "Iterator[pa.Table]":
         """The columns of source and target.
