@@ -62,15 +62,18 @@ def folder(small_corpus, tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_a_run_on_a_stream(folder: Path, small_corpus) -> None:
-    done = train(folder, "trainer.max_updates=8", "data.workers=1")
-    assert done.returncode == 0, done.stderr
+def test_a_run_on_a_stream(folder: Path, small_corpus, kakehashi, monkeypatch) -> None:
+    monkeypatch.chdir(folder)
+    words = ["trainer.max_updates=6", "data.batch_tokens=1000", "data.workers=1"]
+    done = kakehashi("train", *WORDS, *words)
+    assert done.status == 0, done.err
+    out = done.out.decode()
     run = folder / "runs" / "streamed" / "latest"
     corpus = json.loads((run / "summary.json").read_text(encoding="utf-8"))["corpus"]
     seen = corpus["stream"]["seen"]
     assert (corpus["stream"]["shards"], corpus["stream"]["sample"]) == (2, 60)
     counts = seen["counts"]
-    # Eight updates of two batches are more than the 132 pairs give: the second epoch has begun.
+    # Six updates of two batches take more than the 132 pairs: the second epoch has begun.
     assert counts["read"] == corpus["pairs_read"]["train"] == 132
     assert counts["held_out"] == 15
     assert counts["kept"] == corpus["training_pairs"]
@@ -85,12 +88,12 @@ def test_a_run_on_a_stream(folder: Path, small_corpus) -> None:
     assert sum(total["pairs"] for total in corpus["ledger"]) == len(entries)
 
     card = (run / "model" / "README.md").read_text(encoding="utf-8")
-    for text in (done.stdout, card):
+    for text in (out, card):
         assert "held-out splits come from 60 pairs of it" in text
-    assert f"Of 132 pairs read: {counts['kept']} to train on, 15 held out for valid" in done.stdout
-    assert f"{seen['pairs']:,} pairs of a stream ({seen['epochs']:.1f} epochs)" in done.stdout
-    assert "come from 60 of its pairs" in done.stderr
-    assert "none is silenced" in done.stderr
+    assert f"Of 132 pairs read: {counts['kept']} to train on, 15 held out for valid" in out
+    assert f"{seen['pairs']:,} pairs of a stream ({seen['epochs']:.1f} epochs)" in out
+    assert "come from 60 of its pairs" in done.err
+    assert "none is silenced" in done.err
     # What it was trained on is not known afterwards, and nothing of it was kept.
     assert training_sentences(run) is None
     assert Translator.load(run).model.output.silence.count_nonzero() == 0

@@ -77,14 +77,14 @@ class BlockMaker:
     ) -> None:
         """With `resegment` pieces are drawn anew in every epoch."""
         self._stream, self._tokenizer, self._resegment = stream, tokenizer, resegment
-        self._max_length, self.batch_tokens, self._seed = max_length, batch_tokens, seed
+        self.max_length, self.batch_tokens, self._seed = max_length, batch_tokens, seed
 
     def __call__(self, raw: RawBlock) -> Block:
         """Raises DataError for a field that is not text."""
         ledger = Ledger()
         pairs, held_out = self._stream.screen(pairs_of(self._stream.pairs, raw.parts), ledger)
         tokens = tokenise(pairs, self._tokenizer)
-        rows = short_enough(tokens, pairs, self._max_length, ledger)
+        rows = short_enough(tokens, pairs, self.max_length, ledger)
         numbers = np.asarray(pairs.lines, np.int64)
         if self._resegment is not None and len(rows):
             sampled = SampledCorpus(tokens, self._resegment, seed=self._seed, numbers=numbers)

@@ -110,6 +110,7 @@ class StreamLoader:
             "seed": share.seed,
             "data.buffer": share.buffer,
             "data.batch_tokens": self._maker.batch_tokens,
+            "data.max_length": self._maker.max_length,
             "shards": share.stream.n_shards,
             "processes": share.world_size,
         }
