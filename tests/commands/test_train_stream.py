@@ -30,10 +30,12 @@ WORDS = [
     "model.encoder_layers=1",
     "model.decoder_layers=1",
     "model.n_heads=2",
+    "trainer=updates",
+    "trainer.validate_every=6",
+    "logger=none",
+    "decoding=greedy",
     "decoding.max_ratio=1.0",
     "decoding.max_extra=1",
-    "trainer=updates",
-    "trainer.validate_every=4",
     "trainer.accelerator=cpu",
 ]
 

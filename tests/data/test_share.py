@@ -1,7 +1,7 @@
 from collections import Counter
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kakehashi.data.share import RawBlock, Share, Start
@@ -27,6 +27,7 @@ def plain(share: Share, blocks: list[RawBlock]) -> list[tuple[Start, Start, list
     return [(block.start, block.after, numbers(share, block)) for block in blocks]
 
 
+@settings(max_examples=25)
 @given(
     sizes=st.lists(st.integers(0, 23), min_size=1, max_size=5).filter(any),
     buffer=st.integers(1, 30),
@@ -51,6 +52,7 @@ def test_in_every_epoch_each_pair_belongs_to_one_process(
     assert taken == [every, every, every]
 
 
+@settings(max_examples=25)
 @given(
     sizes=st.lists(st.integers(0, 9), min_size=1, max_size=4).filter(any),
     buffer=st.integers(1, 12),
