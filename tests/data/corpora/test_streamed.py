@@ -194,6 +194,11 @@ def test_what_the_data_set_does_not_have(folder: Path, rows) -> None:
         load_corpus(config(folder))
 
 
+def test_a_sample_that_is_too_small_says_which_setting_makes_it_larger(folder: Path) -> None:
+    with pytest.raises(DataError, match=r"cannot be held out .* 12 pairs .* larger data\.buffer"):
+        load_corpus(config(folder, buffer=12))
+
+
 def test_a_stream_without_pairs(tmp_path: Path) -> None:
     write(tmp_path / "train.parquet", [("a", "b")])
     schema = pq.read_schema(tmp_path / "train.parquet")

@@ -52,15 +52,21 @@ def load_streamed(config: DataConfig) -> Corpus:
         f"{config.name}: {streams['train'].name} is read as a stream; tokenizer, counts of "
         f"translations and held-out splits come from {len(pairs['train']):,} of its pairs"
     )
-    corpus = assemble(
-        config,
-        pairs["train"],
-        pairs.get("valid"),
-        pairs.get("test"),
-        licence=data["train"].info.license or "see the data set's page",
-        attribution=f"Data set {config.hub_path}",
-        provenance=provenance,
-    )
+    try:
+        corpus = assemble(
+            config,
+            pairs["train"],
+            pairs.get("valid"),
+            pairs.get("test"),
+            licence=data["train"].info.license or "see the data set's page",
+            attribution=f"Data set {config.hub_path}",
+            provenance=provenance,
+        )
+    except DataError as error:
+        raise DataError(
+            f"{error} (of the stream {len(pairs['train']):,} pairs were looked at; a larger "
+            "data.buffer takes more of them)"
+        ) from error
     given = {name: split for name, split in pairs.items() if name != "train"}
     cleaned = {"valid": corpus.valid, "test": corpus.test}
     screen = Screen(config, given, corpus.held_out, cleaned)
