@@ -23,9 +23,9 @@ from ingestion import pairs
 
 from kakehashi.data.config import DataConfig
 from kakehashi.data.corpora import load_corpus
-from kakehashi.data.endless import StreamLoader
 from kakehashi.data.module import TranslationData
 from kakehashi.data.prepare import prepare_tokenizer
+from kakehashi.data.streaming import StreamLoader
 from kakehashi.data.tokenizer_config import TokenizerConfig
 
 
@@ -80,7 +80,7 @@ def read(folder: Path, n_pairs: int, workers: int) -> None:
     middle, n_read = loader.state_dict(), 0
     for batch in batches:
         position = loader.state_dict()
-        if position["positions"][0]["start"][0]:
+        if position["position"]["start"][0]:
             break
         n_read += len(batch.index)
         if n_read < n_pairs / 2:

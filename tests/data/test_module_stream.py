@@ -11,10 +11,10 @@ from lightning import LightningModule, Trainer
 from lightning.pytorch.callbacks import ModelCheckpoint
 
 from kakehashi.data.corpora.base import Corpus, Ledger
-from kakehashi.data.endless import ENDLESS, _Made
 from kakehashi.data.module import TranslationData
 from kakehashi.data.pairs import Pairs
 from kakehashi.data.stream import TrainingStream
+from kakehashi.data.streaming import ENDLESS, _Made
 from kakehashi.data.tokenizer import Tokenizer
 
 

@@ -11,7 +11,6 @@ from lightning import LightningDataModule
 from kakehashi.data.batching import BatchSampler, FlatCorpus
 from kakehashi.data.blocks import BlockMaker
 from kakehashi.data.corpora.base import Corpus
-from kakehashi.data.endless import Seen, StreamLoader
 from kakehashi.data.ledger import Ledger
 from kakehashi.data.ledgerfile import LedgerFile
 from kakehashi.data.lengths import short_enough
@@ -24,6 +23,7 @@ from kakehashi.data.sampled import SampledCorpus
 from kakehashi.data.sampling import resegmenter, sampled
 from kakehashi.data.share import Share
 from kakehashi.data.stream import TrainingStream
+from kakehashi.data.streaming import Seen, StreamLoader
 from kakehashi.data.tokenised import cached
 from kakehashi.data.tokenizer import Tokenizer
 from kakehashi.data.tokenizer_config import SamplingConfig

@@ -91,7 +91,8 @@ class StreamLoader:
     ) -> None:
         """With `workers` a process makes the next block while one is being handed out.
 
-        `gather` brings a value of each process together, by default with torch.distributed.
+        `gather` brings a value of each process together for `seen`: with torch.distributed, if
+        it is not said how.
         """
         self._share, self._maker, self._ledger = share, maker, ledger
         self._workers = workers
@@ -116,8 +117,8 @@ class StreamLoader:
         }
 
     def state_dict(self) -> dict[str, Any]:
-        """The positions of all processes, which have to ask for them together."""
-        return {"order": self._order(), "positions": self._gather(self._position.plain())}
+        """This process's position, in integers, lists and dictionaries."""
+        return {"order": self._order(), "position": self._position.plain()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on after the last batch handed out; raises DataError for another order's state."""
@@ -127,7 +128,7 @@ class StreamLoader:
                     f"the saved position belongs to {what} {state['order'].get(what)}, this run "
                     f"has {value}: the same data set and settings are needed to go on"
                 )
-        self._position = Position.of(state["positions"][self._share.rank])
+        self._position = Position.of(state["position"])
 
     def __iter__(self) -> Iterator[Batch]:
         self._ledger.cut(self._position.ledger)

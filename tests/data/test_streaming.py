@@ -12,13 +12,13 @@ import torch
 
 from kakehashi.data.batching import Batch
 from kakehashi.data.blocks import BlockMaker
-from kakehashi.data.endless import StreamLoader
 from kakehashi.data.ledger import Ledger
 from kakehashi.data.ledgerfile import LedgerFile
 from kakehashi.data.pairs import Pairs
 from kakehashi.data.sampling import resegmenter
 from kakehashi.data.share import Share
 from kakehashi.data.stream import SHARD, TrainingStream
+from kakehashi.data.streaming import StreamLoader
 from kakehashi.data.tokenizer import Tokenizer
 from kakehashi.data.tokenizer_config import SamplingConfig
 from kakehashi.errors import CorpusError, DataError
@@ -87,7 +87,7 @@ def epochs(loader: StreamLoader, n: int) -> list[list[Batch]]:
     """The batches of the first n epochs."""
     found: list[list[Batch]] = [[] for _ in range(n)]
     for batch in loader:
-        epoch = loader.state_dict()["positions"][loader._share.rank]["start"][0]
+        epoch = loader.state_dict()["position"]["start"][0]
         if epoch >= n:
             return found
         found[epoch].append(batch)
@@ -216,7 +216,7 @@ def test_going_on_reads_one_block_again_and_no_more(loader: Make, numbered, monk
     iterator = iter(whole)
     for _ in islice(iterator, 7):
         state = whole.state_dict()
-    start = state["positions"][0]["start"]
+    start = state["position"]["start"]
     stream.read.clear()
     resumed = loader(stream=stream, buffer=20)
     resumed.load_state_dict(state)
