@@ -1,5 +1,7 @@
 """The package's own exceptions: what the command line prints without a traceback."""
 
+import signal
+
 
 class KakehashiError(Exception):
     """Something the person at the keyboard can put right; the message says how."""
@@ -31,3 +33,12 @@ class EvaluationError(KakehashiError):
 
 class TrainingError(KakehashiError):
     """A run that cannot start or go on."""
+
+
+class Stopped(Exception):  # noqa: N818  nothing went wrong
+    """A run was asked to stop by a signal; its state is on disk as far as that could be."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(signal.Signals(number).name)
+        self.number = number
+        """Of the signal."""

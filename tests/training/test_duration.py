@@ -52,7 +52,6 @@ class FakeTrainer:
     """As much of a trainer as the callback looks at."""
 
     is_global_zero = True
-    num_training_batches = 50
     global_step = 0
 
     class strategy:  # noqa: N801
@@ -83,7 +82,7 @@ def simulate(monkeypatch, numbers, tiny_model, *, pace, validation, schedule, **
         lambda *_: setattr(clock, "now", clock.now + validation * share / len(probes)),
     )
     task = TranslationTask(tiny_model, ObjectiveConfig(), OptimizerConfig(), made, validator, {})
-    budget = TimeBudget(plan, made, config, callbacks, validator, probes)
+    budget = TimeBudget(plan, made, config, callbacks, validator, probes, batches_per_epoch=50)
     fake = FakeTrainer()
     budget.on_train_start(fake, task)
     fixed = None

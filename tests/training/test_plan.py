@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from kakehashi.errors import ConfigError
 from kakehashi.training.config import TrainerConfig
-from kakehashi.training.plan import Plan, updates_per_epoch
+from kakehashi.training.plan import Plan, updates_in
 
 
 def updates(plan: Plan) -> list[int]:
@@ -47,11 +47,11 @@ def test_counts_what_it_will_do(total, every, after):
 
 @pytest.mark.parametrize(
     ("length", "expected"),
-    [({"max_updates": 9}, 9), ({"max_epochs": 3}, 12), ({"max_minutes": 1.0}, None)],
+    [({"max_updates": 9}, 9), ({"max_epochs": 3}, 11), ({"max_minutes": 1.0}, None)],
 )
 def test_length_in_updates(length, expected):
     assert Plan.of(TrainerConfig(accumulate=3, **length), batches_per_epoch=11).total == expected
-    assert updates_per_epoch(11, 3) == 4
+    assert updates_in(2, 11, 3) == 8
 
 
 @pytest.mark.parametrize("lengths", [{}, {"max_updates": 1, "max_epochs": 1}])

@@ -34,6 +34,11 @@ class TrainConfig:
     runs: str = "runs"
     """The folder of all runs, from where the command is typed."""
     seed: int = 1
+    resume: str | None = None
+    """The folder of a run to go on with, all its settings included; auto: whatever run there is in
+    hydra.run.dir, or a new one."""
+    resume_changed: bool = False
+    """Go on although settings are others than the run began with."""
     data: DataConfig = field(default_factory=DataConfig)
     tokenizer: TokenizerConfig = field(default_factory=TokenizerConfig)
     model: Any = MISSING

@@ -1,10 +1,10 @@
 """How a command ends when it cannot go on: one message on stderr, and an exit status."""
 
+import signal
 import sys
 from typing import NoReturn
 
 FAILED = 1
-INTERRUPTED = 130
 
 
 def fail(error: Exception) -> NoReturn:
@@ -13,7 +13,8 @@ def fail(error: Exception) -> NoReturn:
     sys.exit(FAILED)
 
 
-def interrupted(remark: str = "") -> NoReturn:
-    """Say that it was the person at the keyboard who ended it."""
-    sys.stderr.write("\ninterrupted" + (f"; {remark}" if remark else "") + "\n")
-    sys.exit(INTERRUPTED)
+def interrupted(remark: str = "", number: int = signal.SIGINT) -> NoReturn:
+    """Say that it was somebody's wish, with the exit status that shells give to the signal."""
+    what = "interrupted" if number == signal.SIGINT else f"stopped by {signal.Signals(number).name}"
+    sys.stderr.write(f"\n{what}" + (f"; {remark}" if remark else "") + "\n")
+    sys.exit(128 + number)

@@ -20,7 +20,7 @@ from kakehashi.decoding.config import DecodingConfig
 from kakehashi.evaluation.scores import Scores
 from kakehashi.inference.card import CardFacts
 from kakehashi.models.config import model_settings
-from kakehashi.training.fit import Fitted
+from kakehashi.training.fitted import Fitted
 from kakehashi.training.progress import clock
 
 if TYPE_CHECKING:

@@ -33,7 +33,8 @@ from kakehashi.inference.translator import Translator
 from kakehashi.models.build import build_model
 from kakehashi.models.interface import TranslationModel
 from kakehashi.training.allocator import keep_freed_memory
-from kakehashi.training.fit import FitSettings, Fitted, fit
+from kakehashi.training.fit import FitSettings, fit
+from kakehashi.training.fitted import Fitted
 from kakehashi.training.guidance import Guide
 from kakehashi.training.lexicon import align_embeddings, learn_lexicon
 from kakehashi.training.validation import Validator
@@ -60,6 +61,8 @@ class Run:
     data: TranslationData
     model: TranslationModel[Any]
     guide: Guide | None
+    resume: bool
+    """Whether it goes on from a checkpoint in its folder."""
     seconds: dict[str, float] = field(default_factory=dict)
     """Of each phase."""
 
@@ -79,13 +82,13 @@ class Run:
         self.seconds[name] = time.monotonic() - start
 
 
-def run(config: TrainConfig, folder: Path, words: Sequence[str]) -> None:
+def run(config: TrainConfig, folder: Path, words: Sequence[str], resume: bool = False) -> None:
     """Load, train, choose, save, translate the test split, report on stdout.
 
     Raises:
         KakehashiError: when something is missing or cannot work; the message says what to do.
     """
-    run = prepare(config, folder, list(words))
+    run = prepare(config, folder, list(words), resume)
     with run.phase("training"):
         fitted = train(run)
     if not fitted.is_main:
@@ -94,13 +97,14 @@ def run(config: TrainConfig, folder: Path, words: Sequence[str]) -> None:
     with run.phase("test"):
         test = _test(run, max_length)
     facts = card_facts(run, fitted, test, max_length)
+    shutil.rmtree(run.folder / "model", ignore_errors=True)
     _save(run, run.folder / "model", max_length, model_card(facts), fitted, test)
     shutil.rmtree(run.folder / UNSCORED)
     sys.stdout.write(write_summary(run, fitted, test))
     point_latest(folder)
 
 
-def prepare(config: TrainConfig, folder: Path, words: list[str]) -> Run:
+def prepare(config: TrainConfig, folder: Path, words: list[str], resume: bool = False) -> Run:
     """Everything that comes before the first update."""
     data_config, start = config.data, time.monotonic()
     if config.trainer.threads is not None:
@@ -133,7 +137,7 @@ def prepare(config: TrainConfig, folder: Path, words: list[str]) -> Run:
     guide = _teach(model, data, config)
     if corpus.stream is None:  # whose entries are written as it passes
         corpus.ledger.write(folder / "ledger.jsonl")
-    run = Run(config, folder, words, corpus, tokenizer, normalisation, data, model, guide)
+    run = Run(config, folder, words, corpus, tokenizer, normalisation, data, model, guide, resume)
     run.seconds["corpus and tokenizer"] = time.monotonic() - start
     return run
 
@@ -188,8 +192,14 @@ def train(run: Run) -> Fitted:
         config.schedule,
         config.callbacks,
         config.logger,
-        {"seed": config.seed, "tokenizer_sha256": run.tokenizer.fingerprint},
+        {
+            "seed": config.seed,
+            "tokenizer_sha256": run.tokenizer.fingerprint,
+            "text_sha256": run.corpus.train.digest(),
+        },
         run.guide,
+        config.seed,
+        run.resume,
     )
     fitted = fit(run.model, run.data, validator, settings, run.folder)
     run.data.settle()
@@ -241,6 +251,8 @@ def _save(
 
 def _test(run: Run, max_length: int) -> TestResult:
     """Translate the test split with the model as it stands on disk, and score that."""
+    # a run that was stopped while it was scored has left one
+    shutil.rmtree(run.folder / UNSCORED, ignore_errors=True)
     _save(run, run.folder / UNSCORED, max_length, "")
     device = "cpu" if run.config.trainer.accelerator == "cpu" else "auto"
     translator = Translator.load(run.folder / UNSCORED, device)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from kakehashi.training.fit import Fitted
+from kakehashi.training.fitted import Fitted
 
 if TYPE_CHECKING:
     from kakehashi.commands.run import Run

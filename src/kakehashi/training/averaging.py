@@ -41,6 +41,7 @@ class WeightMean(UpdateCallback):
         if self.count == 1:
             self.weights = {name: p.float().clone() for name, p in now.items()}
             return
+        self.weights = {name: self.weights[name].to(p.device) for name, p in now.items()}
         share = 1.0 / self.count if self.config.kind == "mean" else 1.0 - self.config.decay
         mine = [self.weights[name] for name in now]
         torch._foreach_lerp_(mine, [p.float() for p in now.values()], share)
@@ -51,9 +52,10 @@ class WeightMean(UpdateCallback):
             self.add(task.model)
 
     def state_dict(self) -> dict[str, Any]:
-        return {"weights": self.weights, "count": self.count}
+        return super().state_dict() | {"weights": self.weights, "count": self.count}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        super().load_state_dict(state_dict)
         self.weights, self.count = state_dict["weights"], state_dict["count"]
 
 

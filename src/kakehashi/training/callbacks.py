@@ -1,7 +1,6 @@
 """When to validate, and the training curve."""
 
-import time
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import lightning
@@ -60,10 +59,21 @@ class Recorder(UpdateCallback):
         """Of the whole fit, validations included."""
         self.mark = (0.0, 0)
 
+    def state_dict(self) -> dict[str, Any]:
+        points = [asdict(point) for point in self.points]
+        return super().state_dict() | {"points": points, "mark": list(self.mark)}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        super().load_state_dict(state_dict)
+        self.seconds = state_dict["seconds"]
+        self.points = [Point(**point) for point in state_dict["points"]]
+        seconds, tokens = state_dict["mark"]
+        self.mark = seconds, tokens
+
     def on_update(self, trainer: lightning.Trainer, task: TranslationTask) -> None:
         if self.update % self.log_every:
             return
-        training = time.monotonic() - self.started - self.validating
+        training = self.elapsed - self.validating
         seconds, tokens = self.mark
         self.mark = (training, task.tokens)
         metrics = {
@@ -72,17 +82,19 @@ class Recorder(UpdateCallback):
             "train/learning_rate": trainer.optimizers[0].param_groups[0]["lr"],
             "train/tokens_per_second": (task.tokens - tokens) / max(training - seconds, 1e-9),
         }
-        for logger in trainer.loggers:
-            logger.log_metrics(metrics, step=self.update)
+        self._log(trainer, metrics)
 
     def on_validated(self, trainer: lightning.Trainer, task: TranslationTask) -> None:
         assert task.validated is not None
-        seconds = time.monotonic() - self.started
-        self.points.append(
-            Point(trainer.global_step, seconds, task.validated.nll, task.validated.bleu)
-        )
+        point = Point(self.update, self.elapsed, task.validated.nll, task.validated.bleu)
+        self.points.append(point)
+        self._log(trainer, {"valid/bleu": point.bleu, "valid/nll": point.nll})
+
+    def _log(self, trainer: lightning.Trainer, metrics: dict[str, float]) -> None:
+        for logger in trainer.loggers:
+            logger.log_metrics(metrics, step=self.update)
 
     def on_train_end(
         self, trainer: lightning.Trainer, pl_module: lightning.LightningModule
     ) -> None:
-        self.seconds = time.monotonic() - self.started
+        self.seconds = self.elapsed

@@ -1,40 +1,118 @@
-"""Checkpoints: written whole or not at all, read without pickle."""
+"""Checkpoint files: written whole or not at all, checked when they are read, never unpickled.
 
+A file is what ``torch.save`` writes, a ZIP archive, with the SHA-256 of it in the archive's
+comment: ``torch.load`` and every other reader of such files take it as it is.
+"""
+
+import hashlib
 import os
+import struct
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import torch
 from lightning.fabric.plugins import CheckpointIO
 from lightning.fabric.utilities.types import _PATH
-from lightning.pytorch.callbacks import ModelCheckpoint
 from torch import Tensor
 
 from kakehashi.errors import TrainingError
 
 PREFIX = "model."
 """Where the translation model stands among the Lightning module's weights."""
+COMPILED = "_orig_mod."
+"""What ``torch.compile`` puts into the names of weights."""
+_SEAL = b"sha256 "
+_SEAL_SIZE = len(_SEAL) + 64
+_CHUNK = 1 << 20
+
+
+class _Hashed:
+    """A stream that hashes what is written to it, in the order of writing."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream, self.digest = stream, hashlib.sha256()
+
+    def write(self, data: bytes) -> int:
+        self.digest.update(data)
+        return self._stream.write(data)
+
+    def flush(self) -> None:
+        self._stream.flush()
+
+
+def write_checkpoint(checkpoint: dict[str, Any], final: Path) -> None:
+    """Write to a temporary neighbour, seal, sync, rename: a crash leaves the old file or the new.
+
+    Raises:
+        TrainingError: when it can't be written; the old file is untouched then.
+    """
+    temporary = final.with_name(f".{final.name}.{os.getpid()}")
+    try:
+        final.parent.mkdir(parents=True, exist_ok=True)
+        with temporary.open("wb") as stream:
+            hashed = _Hashed(stream)
+            torch.save(checkpoint, hashed)  # type: ignore[arg-type]
+            # the archive ends with the length of its comment, which is 0 so far
+            stream.seek(-2, os.SEEK_END)
+            stream.write(struct.pack("<H", _SEAL_SIZE))
+            stream.write(_SEAL + hashed.digest.hexdigest().encode())
+            stream.flush()
+            os.fsync(stream.fileno())
+        temporary.replace(final)
+        sync_folder(final.parent)
+    except (OSError, RuntimeError) as error:
+        # torch's writer turns a full disk into a RuntimeError of its own at times
+        raise TrainingError(
+            f"cannot write {final}: {getattr(error, 'strerror', None) or error}"
+        ) from error
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def sync_folder(folder: Path) -> None:
+    """Make renames in a folder last: a file's own sync does not say where the file is found."""
+    if os.name == "nt":
+        return  # folders can't be opened there
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def check_seal(path: Path) -> None:
+    """Hold a file against the checksum that it carries.
+
+    Raises:
+        TrainingError: for a file that is missing, cut short, changed, or not a checkpoint of ours.
+    """
+    try:
+        size = path.stat().st_size - _SEAL_SIZE
+        digest = hashlib.sha256()
+        with path.open("rb") as stream:
+            left = size - 2
+            while left > 0 and (part := stream.read(min(_CHUNK, left))):
+                digest.update(part)
+                left -= len(part)
+            end = stream.read()
+    except FileNotFoundError:
+        raise TrainingError(f"{path} does not exist") from None
+    except OSError as error:
+        raise TrainingError(f"cannot read {path}: {error.strerror}") from error
+    digest.update(b"\0\0")
+    seal = struct.pack("<H", _SEAL_SIZE) + _SEAL + digest.hexdigest().encode()
+    if size < 2 or end != seal:
+        said = "its checksum is another one" if _SEAL in end else "it has no checksum at its end"
+        raise TrainingError(f"{path} is not a whole checkpoint: {said}")
 
 
 class AtomicCheckpointIO(CheckpointIO):
-    """Writes to a temporary neighbour, syncs, renames: a crash leaves the old file or the new."""
+    """Lightning's way to ``write_checkpoint`` and ``load_checkpoint``."""
 
     def save_checkpoint(
         self, checkpoint: dict[str, Any], path: _PATH, storage_options: Any | None = None
     ) -> None:
-        final = Path(path)
-        final.parent.mkdir(parents=True, exist_ok=True)
-        temporary = final.with_name(f".{final.name}.{os.getpid()}")
-        try:
-            with temporary.open("wb") as stream:
-                torch.save(checkpoint, stream)
-                stream.flush()
-                os.fsync(stream.fileno())
-            temporary.replace(final)
-        except OSError as error:
-            raise TrainingError(f"cannot write {final}: {error.strerror or error}") from error
-        finally:
-            temporary.unlink(missing_ok=True)
+        write_checkpoint(checkpoint, Path(path))
 
     def load_checkpoint(
         self,
@@ -51,15 +129,20 @@ class AtomicCheckpointIO(CheckpointIO):
 def load_checkpoint(path: Path) -> dict[str, Any]:
     """Everything in a checkpoint, on the CPU: tensors and plain containers only.
 
+    Weights of a compiled model are named as those of the model itself.
+
     Raises:
-        TrainingError: for a file that is missing, cut short, or not a checkpoint.
+        TrainingError: for a file that is missing, damaged, or not a checkpoint; code in it is
+            never run.
     """
+    check_seal(path)
     try:
         checkpoint: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
-    except FileNotFoundError:
-        raise TrainingError(f"{path} does not exist") from None
     except Exception as error:
         raise TrainingError(f"{path} is not a whole checkpoint: {error}") from error
+    if "state_dict" in checkpoint:
+        state = checkpoint["state_dict"]
+        checkpoint["state_dict"] = {n.replace(COMPILED, ""): w for n, w in state.items()}
     return checkpoint
 
 
@@ -71,17 +154,3 @@ def load_weights(path: Path) -> dict[str, Tensor]:
         for name, weight in state.items()
         if name.startswith(PREFIX)
     }
-
-
-def checkpoint_callbacks(folder: Path, keep: int) -> tuple[ModelCheckpoint, ModelCheckpoint]:
-    """(the best by validation BLEU, the ``keep`` newest), written after each validation."""
-    shared: dict[str, Any] = {
-        "dirpath": folder,
-        "mode": "max",
-        "auto_insert_metric_name": False,
-        "save_on_train_epoch_end": False,
-        "enable_version_counter": False,
-    }
-    best = ModelCheckpoint(filename="best", monitor="valid/bleu", save_top_k=1, **shared)
-    newest = ModelCheckpoint(filename="update-{step}", monitor="step", save_top_k=keep, **shared)
-    return best, newest

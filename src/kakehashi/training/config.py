@@ -181,8 +181,15 @@ class CallbacksConfig:
     """Validations without a better BLEU after which the run stops; null: never."""
     validation_beam: int = 1
     """Beam of the translations that validation BLEU is computed on; 1 is greedy and fast."""
+    save_minutes: float = 5.0
+    """Minutes from one checkpoint to the next where no validation comes first: at most as much
+    work is lost when the machine fails. 0: a checkpoint after every update."""
 
     def __post_init__(self) -> None:
+        if self.save_minutes < 0:
+            raise ConfigError(
+                f"callbacks.save_minutes is {self.save_minutes}: it must not be negative"
+            )
         for setting in ("patience", "validation_beam"):
             value = getattr(self, setting)
             if value is not None and value < 1:

@@ -14,7 +14,7 @@ from kakehashi.data.batching import Batch
 from kakehashi.errors import ConfigError
 from kakehashi.training.config import CallbacksConfig, TrainerConfig
 from kakehashi.training.module import TranslationTask
-from kakehashi.training.plan import Plan, updates_per_epoch
+from kakehashi.training.plan import Plan, updates_in
 from kakehashi.training.schedule import Schedule, ScheduleConfig, settled_updates
 from kakehashi.training.updates import UpdateCallback
 from kakehashi.training.validation import Tally, Validator
@@ -76,6 +76,7 @@ class TimeBudget(UpdateCallback):
         callbacks: CallbacksConfig,
         validator: Validator,
         probes: list[Batch],
+        batches_per_epoch: int,
     ) -> None:
         """``probes``: validation batches, about one in PROBED, spread over all lengths."""
         super().__init__()
@@ -92,6 +93,7 @@ class TimeBudget(UpdateCallback):
             share = min(share, 0.9 * callbacks.averaging.start)
         self.timed_seconds = share * self.seconds
         self.validator, self.probes = validator, probes
+        self.batches_per_epoch = batches_per_epoch
         self.warm = 0.0
         """When the first updates were over, without validations."""
         self.validations = 0
@@ -119,12 +121,12 @@ class TimeBudget(UpdateCallback):
 
     def _decide(self, trainer: lightning.Trainer, task: TranslationTask) -> int | None:
         """The total, once it is time to fix it."""
-        elapsed = time.monotonic() - self.started
+        elapsed = self.elapsed
         if self.update <= WARM:
             return None
         pace = (time.monotonic() - self.validating - self.warm) / (self.update - WARM)
         likely = self.update + int(max(0.0, self.seconds - elapsed) / pace)
-        likely = self._capped(likely, trainer)
+        likely = self._capped(likely)
         last_chance = self.update >= settled_updates(likely, self.schedule.config)
         timed = elapsed >= self.timed_seconds or last_chance
         if elapsed < self.seconds and not (timed and self.update >= FEWEST):
@@ -132,17 +134,17 @@ class TimeBudget(UpdateCallback):
         cost = self._validation_seconds(task)
         left = self.started + self.seconds - time.monotonic()
         total = updates_that_fit(self.update, left, pace, cost, self.plan, int(self.averages))
-        total = self._capped(total, trainer)
+        total = self._capped(total)
         while settled_updates(total, self.schedule.config) < self.update:
             total += 1
         return total
 
-    def _capped(self, total: int, trainer: lightning.Trainer) -> int:
+    def _capped(self, total: int) -> int:
         """At most as many updates as the cap on epochs allows, at least those made."""
         if self.config.epochs_cap is None:
             return total
-        epoch = updates_per_epoch(int(trainer.num_training_batches), self.config.accumulate)
-        return max(self.update, min(total, self.config.epochs_cap * epoch))
+        most = updates_in(self.config.epochs_cap, self.batches_per_epoch, self.config.accumulate)
+        return max(self.update, min(total, most))
 
     def _validation_seconds(self, task: TranslationTask) -> float:
         if self.validations:

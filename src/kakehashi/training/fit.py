@@ -1,25 +1,25 @@
 """A whole training run: loop, callbacks, and the choice of the weights to keep."""
 
 import logging
-import signal
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import lightning
 import torch
 import torch.utils.deterministic
-from lightning.pytorch.callbacks import Callback, EarlyStopping
-from lightning.pytorch.loggers import CSVLogger, Logger, TensorBoardLogger
+from lightning.fabric.plugins.environments.slurm import SLURMEnvironment
+from lightning.pytorch.callbacks import Callback
 
 from kakehashi.data.batching import Batch
+from kakehashi.data.notes import note
 from kakehashi.models.interface import TranslationModel
 from kakehashi.training.averaging import WeightMean, Weights, mean_of_checkpoints, put_weights
-from kakehashi.training.callbacks import NEVER, Point, Recorder, ValidationClock
-from kakehashi.training.checkpoint import AtomicCheckpointIO, checkpoint_callbacks, load_weights
+from kakehashi.training.callbacks import NEVER, Recorder, ValidationClock
+from kakehashi.training.checkpoint import AtomicCheckpointIO, load_checkpoint, load_weights
 from kakehashi.training.config import (
     CallbacksConfig,
     LoggerConfig,
@@ -27,12 +27,19 @@ from kakehashi.training.config import (
     OptimizerConfig,
     TrainerConfig,
 )
+from kakehashi.training.curves import curve_loggers
 from kakehashi.training.duration import PROBED, TimeBudget
+from kakehashi.training.endless import EndlessLoader
+from kakehashi.training.fitted import Fitted
 from kakehashi.training.guidance import Guide
 from kakehashi.training.module import TranslationTask
-from kakehashi.training.plan import Plan, updates_per_epoch
+from kakehashi.training.plan import Plan
 from kakehashi.training.progress import ProgressLine
+from kakehashi.training.resume import check_fits, going_on_from
+from kakehashi.training.saving import BEST, Checkpoints, validated
 from kakehashi.training.schedule import Schedule, ScheduleConfig
+from kakehashi.training.seeds import SeededBatches
+from kakehashi.training.stopping import Patience, StopRequest, handlers_restored
 from kakehashi.training.validation import Validated, Validator
 
 
@@ -47,39 +54,13 @@ class FitSettings:
     callbacks: CallbacksConfig = field(default_factory=CallbacksConfig)
     logger: LoggerConfig = field(default_factory=LoggerConfig)
     facts: dict[str, Any] = field(default_factory=dict)
-    """Plain values kept in every checkpoint."""
+    """Plain values kept in every checkpoint; a run that goes on has to have the same."""
     guide: Guide | None = None
     """Shows cross-attention where to look at first."""
-
-
-@dataclass(frozen=True)
-class Fitted:
-    """What a run came to. The model holds the chosen weights."""
-
-    updates: int
-    total_updates: int
-    """What the schedule was made for; more than ``updates`` when the run was stopped early."""
-    epochs: float
-    tokens: int
-    """Real source and target tokens seen, by one process."""
-    seconds: float
-    """Training and validations."""
-    validation_seconds: float
-    points: list[Point]
-    chosen: str
-    """Which weights: ``average`` or ``best``."""
-    chosen_update: int
-    validated: Validated
-    """Of the chosen weights."""
-    average: Validated | None
-    is_main: bool
-    """Whether this process is the one that writes the results."""
-
-    def as_dict(self) -> dict[str, Any]:
-        """Plain values for the record."""
-        plain = asdict(self)
-        del plain["is_main"]
-        return plain
+    seed: int = 0
+    """Of dropout."""
+    resume: bool = False
+    """Go on from the newest whole checkpoint in the run's folder, if there is one."""
 
 
 def fit(
@@ -92,11 +73,12 @@ def fit(
     """Train, then leave the better of best checkpoint and average in the model.
 
     ``data`` gives batches of ``kakehashi.data``. Checkpoints and curves are written into
-    ``folder``.
+    ``folder``. A run that goes on makes the very updates that it would have made had it never
+    stopped.
 
     Raises:
-        TrainingError: when the loss stops being a number.
-        KeyboardInterrupt: when the person at the keyboard has had enough.
+        TrainingError: when the loss stops being a number, or a checkpoint cannot be used.
+        Stopped: when a signal asked for it; the state is saved.
     """
     run = _Run(model, data, validator, settings, folder)
     run.train()
@@ -116,10 +98,15 @@ class _Run:
     ) -> None:
         self.settings, self.folder, self.data = settings, folder, data
         self.model, self.validator = model, validator
-        processes = settings.trainer.devices * settings.trainer.num_nodes
+        trainer, averaging = settings.trainer, settings.callbacks.averaging
+        processes = trainer.devices * trainer.num_nodes
         self.batches_per_epoch = -(-len(data.train_dataloader()) // processes)
         self.validation: list[Batch] = list(data.val_dataloader())
-        self.plan = Plan.of(settings.trainer, self.batches_per_epoch)
+        self.plan = Plan.of(trainer, self.batches_per_epoch)
+        self.from_checkpoint: Path | None = None
+        self.resumed: list[int] = []
+        if settings.resume:
+            self._go_on()
         self.schedule = Schedule(settings.schedule, self.plan.total)
         self.task = TranslationTask(
             model,
@@ -127,36 +114,49 @@ class _Run:
             settings.optimizer,
             self.schedule,
             validator,
-            settings.facts,
-            fused=settings.trainer.precision != "16-mixed",
+            settings.facts | {"resumed": self.resumed},
+            fused=trainer.precision != "16-mixed",
             guide=settings.guide,
         )
-        self.recorder = Recorder(settings.trainer.log_every)
-        self.average = WeightMean(settings.callbacks.averaging, self.plan)
-        kind = settings.callbacks.averaging.kind
-        keep = settings.callbacks.averaging.k if kind == "last_k" else 1
-        self.best, self.newest = checkpoint_callbacks(folder / "checkpoints", keep)
+        self.recorder = Recorder(trainer.log_every)
+        self.average = WeightMean(averaging, self.plan)
+        self.request = StopRequest()
+        self.checkpoints = Checkpoints(
+            folder / "checkpoints",
+            self.plan,
+            self.request,
+            averaging.k if averaging.kind == "last_k" else 1,
+            settings.callbacks.save_minutes,
+        )
+
+    def _go_on(self) -> None:
+        """Find the checkpoint to go on from, and take from it what has to be known ahead."""
+        self.from_checkpoint = going_on_from(self.folder / "checkpoints")
+        if self.from_checkpoint is None:
+            note(f"{self.folder} holds no checkpoint yet: the run starts from its beginning")
+            return
+        checkpoint = load_checkpoint(self.from_checkpoint)
+        check_fits(checkpoint, self.model, self.settings.facts, self.from_checkpoint)
+        if self.plan.total is None:
+            self.plan.total = checkpoint["kakehashi"]["total_updates"]
+        self.resumed = [*checkpoint["kakehashi"]["resumed"], int(checkpoint["global_step"])]
+        note(f"going on after update {self.resumed[-1]:,}, from {self.from_checkpoint}")
 
     def train(self) -> None:
         """Run the loop to its end."""
         trainer = self._trainer()
         # with deterministic algorithms torch would also overwrite all new memory, for debugging
         torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
-        with quiet_lightning():
-            try:
-                trainer.fit(self.task, datamodule=_Loaders(self.data, self.validation))
-            except SystemExit:
-                # Lightning turns Ctrl-C into an exit of its own and leaves the signal switched off
-                signal.signal(signal.SIGINT, signal.default_int_handler)
-                if trainer.interrupted:
-                    raise KeyboardInterrupt from None
-                raise
+        loaders = _Loaders(self.data, self.validation)
+        with quiet_lightning(), handlers_restored(trainer):
+            trainer.fit(self.task, datamodule=loaders, ckpt_path=self.from_checkpoint)
         self.updates = trainer.global_step
         self.is_main = trainer.is_global_zero
 
     def _callbacks(self) -> list[Callback]:
         """In the order in which they have to hear of an update."""
-        settings, callbacks = self.settings, list[Callback]()
+        settings = self.settings
+        callbacks: list[Callback] = [SeededBatches(settings.seed), self.request]
         if settings.trainer.max_minutes is not None:
             callbacks.append(
                 TimeBudget(
@@ -166,6 +166,7 @@ class _Run:
                     settings.callbacks,
                     self.validator,
                     self.validation[::PROBED],
+                    self.batches_per_epoch,
                 )
             )
         callbacks += [ValidationClock(self.plan), self.recorder]
@@ -173,18 +174,15 @@ class _Run:
             callbacks.append(self.average)
         callbacks.append(ProgressLine(self.plan, settings.trainer.max_minutes))
         if settings.callbacks.patience is not None:
-            callbacks.append(
-                EarlyStopping(
-                    "valid/bleu",
-                    mode="max",
-                    patience=settings.callbacks.patience,
-                    check_on_train_epoch_end=False,
-                )
-            )
-        return [*callbacks, self.best, self.newest]
+            callbacks.append(Patience(settings.callbacks.patience))
+        return [*callbacks, self.checkpoints]
 
     def _trainer(self) -> lightning.Trainer:
         config = self.settings.trainer
+        plugins: list[Any] = [AtomicCheckpointIO()]
+        if SLURMEnvironment.detect():
+            # it would write checkpoints of its own, in the middle of an update
+            plugins.append(SLURMEnvironment(auto_requeue=False))
         with quiet_lightning():
             return lightning.Trainer(
                 accelerator=config.accelerator,
@@ -204,55 +202,53 @@ class _Run:
                 use_distributed_sampler=False,
                 enable_progress_bar=False,
                 enable_model_summary=False,
-                logger=self._loggers(),
+                logger=curve_loggers(
+                    self.settings.logger, self.folder, self.resumed[-1] if self.resumed else None
+                ),
                 callbacks=self._callbacks(),
-                plugins=[AtomicCheckpointIO()],
+                plugins=plugins,
                 default_root_dir=self.folder,
             )
-
-    def _loggers(self) -> list[Logger]:
-        loggers = list[Logger]()
-        if self.settings.logger.csv:
-            loggers.append(CSVLogger(self.folder, name="", version="curves"))
-        if self.settings.logger.tensorboard:
-            loggers.append(TensorBoardLogger(self.folder, name="", version="curves"))
-        return loggers
 
     def choose(self) -> Fitted:
         """Put the weights with the higher validation BLEU into the model: best or averaged."""
         averaged = self._averaged()
-        best = max(self.recorder.points, key=lambda point: point.bleu)
+        points = self.recorder.points
+        assert self.checkpoints.best is not None
+        best = next(p for p in points if p.update == self.checkpoints.best[0])
         chosen, update = "best", best.update
-        validated = Validated(best.nll, best.bleu)
+        scores = Validated(best.nll, best.bleu)
         average = None
         if averaged is not None:
             put_weights(self.model, averaged)
             average = self.validator.run(self.model, self.validation)
             if average.bleu >= best.bleu:
-                chosen, update, validated = "average", self.updates, average
+                chosen, update, scores = "average", self.updates, average
         if chosen == "best":
-            put_weights(self.model, load_weights(Path(self.best.best_model_path)))
-        total = self.plan.total
+            put_weights(self.model, load_weights(self.checkpoints.folder / BEST))
+        total, accumulate = self.plan.total, self.settings.trainer.accumulate
         return Fitted(
             updates=self.updates,
             total_updates=self.updates if total is None else total,
-            epochs=self.updates
-            / updates_per_epoch(self.batches_per_epoch, self.settings.trainer.accumulate),
+            epochs=self.updates * accumulate / self.batches_per_epoch,
             tokens=self.task.tokens,
             seconds=self.recorder.seconds,
             validation_seconds=self.recorder.validating,
-            points=self.recorder.points,
+            saving_seconds=self.checkpoints.spent,
+            points=points,
             chosen=chosen,
             chosen_update=update,
-            validated=validated,
+            validated=scores,
             average=average,
+            resumed=self.resumed,
             is_main=self.is_main,
         )
 
     def _averaged(self) -> Weights | None:
         kind = self.settings.callbacks.averaging.kind
         if kind == "last_k":
-            return mean_of_checkpoints([Path(p) for p in sorted(self.newest.best_k_models)])
+            newest = validated(self.checkpoints.folder)[: self.settings.callbacks.averaging.k]
+            return mean_of_checkpoints(newest)
         return self.average.weights if kind != "none" and self.average.count else None
 
 
@@ -263,9 +259,11 @@ class _Loaders(lightning.LightningDataModule):
         super().__init__()
         self.data, self.validation = data, validation
 
-    def train_dataloader(self) -> Any:
-        self.data.trainer = self.trainer
-        return self.data.train_dataloader()
+    def train_dataloader(self) -> EndlessLoader:
+        trainer = self.trainer
+        assert trainer is not None
+        self.data.trainer = trainer
+        return EndlessLoader(self.data.train_dataloader(), trainer.world_size, trainer.global_rank)
 
     def val_dataloader(self) -> "_Batches":
         trainer = self.trainer
@@ -294,7 +292,12 @@ def quiet_lightning() -> Iterator[None]:
     loggers = [logging.getLogger(name) for name in ("lightning.pytorch", "lightning.fabric")]
     levels = [logger.level for logger in loggers]
     with warnings.catch_warnings():
-        for text in (".*does not have many workers.*", ".*isinstance.treespec.*", ".*LeafSpec.*"):
+        for text in (
+            ".*does not have many workers.*",
+            ".*isinstance.treespec.*",
+            ".*LeafSpec.*",
+            ".*logs directory.*exists and is not empty.*",  # a run that goes on: see curves.py
+        ):
             warnings.filterwarnings("ignore", text)
         for logger in loggers:
             logger.setLevel(logging.ERROR)

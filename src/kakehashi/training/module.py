@@ -1,6 +1,6 @@
 """The Lightning module: a translation model with its objective, optimiser and schedule."""
 
-import random
+from dataclasses import asdict
 from typing import Any
 
 import lightning
@@ -96,8 +96,6 @@ class TranslationTask(lightning.LightningModule):
             tallies = [Tally()] * self.trainer.world_size
             torch.distributed.all_gather_object(tallies, self.tally)
         self.validated = self.validator.result(tallies)
-        self.log("valid/bleu", self.validated.bleu, sync_dist=True)
-        self.log("valid/nll", self.validated.nll, sync_dist=True)
 
     def configure_optimizers(self) -> OptimizerLRScheduler:
         """One optimiser; its rates follow the schedule from update to update."""
@@ -114,16 +112,17 @@ class TranslationTask(lightning.LightningModule):
         }
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        """Beside Lightning's own: the random states, the length of the run, and the facts."""
-        version, words, gauss = random.getstate()
+        """Beside Lightning's own: the length of the run, counts, and the facts."""
         checkpoint["kakehashi"] = self.facts | {
             "total_updates": self.schedule.total,
-            "random": {
-                "python": [version, list(words), gauss],
-                "torch": torch.get_rng_state(),
-                "cuda": torch.cuda.get_rng_state_all() if torch.cuda.is_available() else [],
-            },
+            "tokens": self.tokens,
+            "validated": None if self.validated is None else asdict(self.validated),
         }
+
+    def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        state = checkpoint["kakehashi"]
+        self.tokens = state["tokens"]
+        self.validated = None if state["validated"] is None else Validated(**state["validated"])
 
 
 class _Spoken:

@@ -18,7 +18,7 @@ class Plan:
         """The plan of a run over a corpus of so many batches."""
         total = config.max_updates
         if config.max_epochs is not None:
-            total = config.max_epochs * updates_per_epoch(batches_per_epoch, config.accumulate)
+            total = updates_in(config.max_epochs, batches_per_epoch, config.accumulate)
         return cls(total, config.validate_every)
 
     def validates_at(self, update: int) -> bool:
@@ -42,6 +42,6 @@ class Plan:
         return total // interval - after // interval + (total % interval > 0)
 
 
-def updates_per_epoch(batches: int, accumulate: int) -> int:
-    """The last update of an epoch takes the batches that are left."""
-    return -(-batches // accumulate)
+def updates_in(epochs: int, batches: int, accumulate: int) -> int:
+    """Updates that epochs of so many batches take; an update may reach into the next epoch."""
+    return -(-epochs * batches // accumulate)

@@ -35,12 +35,16 @@ class ProgressLine(UpdateCallback):
         self.task = self.bar.add_task("starting", total=None)
         self.shown = 0.0
         self.loss = 0.0
+        self.begun = 0, 0, 0.0, 0.0
+        """Updates, tokens, seconds, and seconds of validation of an earlier part of the run."""
 
     def on_train_start(
         self, trainer: lightning.Trainer, pl_module: lightning.LightningModule
     ) -> None:
         super().on_train_start(trainer, pl_module)
-        self.shown = self.started
+        assert isinstance(pl_module, TranslationTask)
+        self.shown = time.monotonic()
+        self.begun = self.update, pl_module.tokens, self.elapsed, self.validating
         if self.live and trainer.is_global_zero:
             self.bar.start()
 
@@ -75,13 +79,14 @@ class ProgressLine(UpdateCallback):
 
     def text(self, update: int, task: TranslationTask, rate: float) -> str:
         """The line, without the bar."""
-        elapsed = time.monotonic() - self.started
+        updates, tokens, seconds, validating = self.begun
+        elapsed = self.elapsed - seconds
         total = self.plan.total
         if total is not None:
-            left = (total - update) * elapsed / max(update, 1)
+            left = (total - update) * elapsed / max(update - updates, 1)
         else:
-            left = max(0.0, (self.budget or 0.0) - elapsed)
-        speed = task.tokens / max(elapsed - self.validating, 1e-9)
+            left = max(0.0, (self.budget or 0.0) - self.elapsed)
+        speed = (task.tokens - tokens) / max(elapsed - (self.validating - validating), 1e-9)
         parts = [
             f"{update:,}/{total:,} updates" if total is not None else f"{update:,} updates",
             f"{speed:,.0f} tokens/s",
