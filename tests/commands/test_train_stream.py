@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -40,11 +41,19 @@ WORDS = [
 ]
 
 
+def command(*words: str) -> list[str]:
+    return [sys.executable, str(ROOT / "scripts" / "train.py"), *words]
+
+
+def environment(folder: Path) -> dict[str, str]:
+    return os.environ | {"OMP_NUM_THREADS": "1", "HF_HOME": str(folder / "hub")}
+
+
 def train(folder: Path, *words: str) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(
-        [sys.executable, str(ROOT / "scripts" / "train.py"), *WORDS, *words],
+        command(*words),
         cwd=folder,
-        env=os.environ | {"OMP_NUM_THREADS": "1", "HF_HOME": str(folder / "hub")},
+        env=environment(folder),
         capture_output=True,
         encoding="utf-8",
         timeout=900,
@@ -109,7 +118,7 @@ def test_two_processes_share_a_stream(folder: Path, shards: int) -> None:
     if shards == 1:
         (folder / "pairs" / "train-1.jsonl").unlink()
     words = ["trainer.devices=2", "trainer.strategy=ddp", "trainer.deterministic=false"]
-    done = train(folder, *words, "trainer.max_updates=12", "data.buffer=40")
+    done = train(folder, *WORDS, *words, "trainer.max_updates=12", "data.buffer=40")
     assert done.returncode == 0, done.stderr
     run = folder / "runs" / "streamed" / "latest"
     corpus = json.loads((run / "summary.json").read_text(encoding="utf-8"))["corpus"]
@@ -119,3 +128,39 @@ def test_two_processes_share_a_stream(folder: Path, shards: int) -> None:
     assert counts["read"] == (132 if shards == 2 else 70)
     assert counts["read"] == counts["kept"] + counts["held_out"] + len(left_out)
     assert "ledger-1.jsonl" in done.stdout or not left_out
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("processes", [1, 2])
+def test_a_run_on_a_stream_that_was_killed_goes_on_exactly(folder: Path, processes: int) -> None:
+    words = [*WORDS, "trainer.max_updates=40", "trainer.validate_every=20", "data.buffer=40"]
+    words.append("data.workers=1")
+    if processes == 2:
+        words += ["trainer.devices=2", "trainer.strategy=ddp", "trainer.deterministic=false"]
+    done = train(folder, *words, "hydra.run.dir=whole")
+    assert done.returncode == 0, done.stderr
+    killed = subprocess.Popen(
+        command(*words, "hydra.run.dir=killed"),
+        cwd=folder,
+        env=environment(folder),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
+    deadline = time.monotonic() + 300
+    while not list(folder.glob("killed/checkpoints/update-20.ckpt")):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    killed.kill()
+    killed.communicate()  # until the worker has noticed, too, and lets go of the run's lock
+    assert not (folder / "killed" / "summary.json").exists()
+    done = train(folder, "resume=killed")
+    assert done.returncode == 0, done.stderr
+    assert "going on after update 20" in done.stderr
+    ledgers = ["ledger.jsonl", "ledger-1.jsonl"][:processes]
+    for name in ("model/model.safetensors", *ledgers):
+        assert (folder / "whole" / name).read_bytes() == (folder / "killed" / name).read_bytes()
+    seen = [
+        json.loads((folder / run / "summary.json").read_text(encoding="utf-8"))["corpus"]["stream"]
+        for run in ("whole", "killed")
+    ]
+    assert seen[0] == seen[1]
