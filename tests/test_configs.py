@@ -60,8 +60,20 @@ def options(group: str) -> list[str]:
 @pytest.mark.parametrize(("group", "option"), [(g, o) for g in GROUPS for o in options(g)])
 def test_every_option_composes(group, option):
     languages = ["data.source_language=de", "data.target_language=en"]
-    words = languages if option in ("files", "mixture") else []
+    words = languages if option in ("files", "mixture", "hub") else []
     compose(f"{group}={option}", *words)
+
+
+@pytest.mark.parametrize(
+    "words", [["trainer=epochs", "trainer.max_minutes=null"], ["+trainer.epochs_cap=3"]]
+)
+def test_a_stream_s_length_is_no_number_of_epochs(words):
+    streamed = ["data=wmt14", "data.streaming=true"]
+    assert compose(*streamed).trainer.max_minutes is not None
+    with pytest.raises(
+        ConfigError, match=r"epochs.* give trainer\.max_updates or trainer\.max_min"
+    ):
+        compose(*streamed, *words)
 
 
 def test_corpora_of_a_mixture_from_the_command_line():

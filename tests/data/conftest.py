@@ -1,12 +1,14 @@
 """Token lengths and flat corpora drawn at random."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from kakehashi.data.batching import FlatCorpus
+from kakehashi.data.stream import Part
 from kakehashi.data.subwords import Resegmenter, Segmentation, Speller, sentence_keys
 from kakehashi.data.tokenizer import Tokenizer
 
@@ -54,3 +56,46 @@ def some_corpus() -> FlatCorpus:
     random = np.random.default_rng(7)
     rows = [random.integers(4, 97, random.integers(0, 13)).tolist() for _ in range(2 * 211)]
     return flat(rows[:211], rows[211:])
+
+
+class Shards:
+    """A stream whose shards are lists of pairs in memory."""
+
+    name = "shards"
+
+    def __init__(self, shards: Sequence[Sequence[tuple[str, str]]], at_a_time: int = 7) -> None:
+        self.shards, self.at_a_time = shards, at_a_time
+        self.read: list[tuple[int, int]] = []
+        """Shard and first row of every table that was asked for."""
+
+    @property
+    def n_shards(self) -> int:
+        return len(self.shards)
+
+    def tables(self, shard: int) -> Iterator[pa.Table]:
+        rows = self.shards[shard]
+        for start in range(0, len(rows), self.at_a_time):
+            self.read.append((shard, start))
+            part = rows[start : start + self.at_a_time]
+            yield pa.table({"source": [s for s, _ in part], "target": [t for _, t in part]})
+
+    def texts(self, part: Part) -> tuple[list[str], list[str]]:
+        source, target = (part.table.column(k).to_pylist() for k in range(2))
+        return source, target
+
+
+@pytest.fixture(scope="session")
+def shards_in_memory() -> type[Shards]:
+    """Makes streams of lists of pairs."""
+    return Shards
+
+
+@pytest.fixture(scope="session")
+def numbered() -> Callable[..., Shards]:
+    """Makes streams of pairs that tell their shard and row, from the shards' sizes."""
+
+    def make(sizes: Sequence[int], at_a_time: int = 7) -> Shards:
+        rows = [[(f"{s} {r}", f"{r} {s}") for r in range(n)] for s, n in enumerate(sizes)]
+        return Shards(rows, at_a_time)
+
+    return make

@@ -52,6 +52,15 @@ class TrainConfig:
     logger: LoggerConfig = field(default_factory=LoggerConfig)
     decoding: DecodingConfig = field(default_factory=DecodingConfig)
 
+    def __post_init__(self) -> None:
+        for setting in ("max_epochs", "epochs_cap"):
+            if self.data.streaming and getattr(self.trainer, setting) is not None:
+                raise ConfigError(
+                    f"trainer.{setting} is {getattr(self.trainer, setting)}, and with "
+                    "data.streaming nobody knows how long an epoch is: give trainer.max_updates "
+                    "or trainer.max_minutes"
+                )
+
 
 def register_schemas() -> None:
     """Make the schemas known to Hydra, under the names that the files refer to."""

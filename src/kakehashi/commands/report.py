@@ -14,6 +14,7 @@ import torch
 
 import kakehashi
 from kakehashi.commands.repeat import command, reproduce
+from kakehashi.commands.streamed import described, epochs, held_out, ledger_files, trained_on
 from kakehashi.data.reading import write_bytes
 from kakehashi.decoding.config import DecodingConfig
 from kakehashi.evaluation.scores import Scores
@@ -75,10 +76,11 @@ def card_facts(run: "Run", fitted: Fitted, test: TestResult, max_length: int) ->
         training={
             **_text_handling(run),
             "command": f"`{reproduce(run.exact_words, run.config.trainer, fitted.total_updates)}`",
-            "updates": f"{fitted.updates:,} ({fitted.epochs:.1f} epochs)",
+            "updates": f"{fitted.updates:,} ({epochs(run, fitted)})",
             "time": f"{clock(fitted.seconds)} with validations",
             "weights": chosen(fitted),
             "seed": str(run.config.seed),
+            **({"stream": stream} if (stream := described(run)) else {}),
             **({"corpora": "; ".join(mixture)} if (mixture := _mixture(run)) else {}),
         },
         samples=[(s.source, s.translation, s.reference) for s in test.samples],
@@ -188,8 +190,7 @@ def _scores(run: "Run", test: TestResult) -> str:
 
 def _made(run: "Run", fitted: Fitted, test: TestResult) -> str:
     trained = (
-        f"{fitted.updates:,} updates, {fitted.epochs:.1f} epochs of "
-        f"{run.data.n_training_pairs:,} pairs in {clock(fitted.seconds)} "
+        f"{fitted.updates:,} updates, {trained_on(run, fitted)} in {clock(fitted.seconds)} "
         f"({clock(fitted.validation_seconds)} of it validation)"
     )
     rows = [
@@ -200,6 +201,8 @@ def _made(run: "Run", fitted: Fitted, test: TestResult) -> str:
     if str(fitted.faults):
         rows.insert(1, ("faults", str(fitted.faults)))
     rows[1:1] = [("corpus", text) for text in _mixture(run)]
+    if stream := described(run):
+        rows.insert(1, ("stream", stream))
     if test.scores is not None:
         speed = f"{test.sentences_per_second:,.0f} sentences/s, beam {test.decoding.beam}"
         rows.insert(-1, ("decoding", speed))
@@ -211,12 +214,12 @@ def _corpus(run: "Run") -> str:
     corpus, ledger = run.corpus, run.corpus.ledger
     held = [name for name in ("valid", "test") if name not in corpus.read]
     parts = [f"{run.data.n_training_pairs:,} to train on"]
-    parts += [f"{len(getattr(corpus, name)):,} held out for {name}" for name in held]
+    parts += held_out(run, held)
     parts += [f"{ledger.left_out('train'):,} left out"]
     lines = [f"Of {corpus.read['train']:,} pairs read: {', '.join(parts)}."]
     lines += [f"  {total}" for total in ledger.totals()]
-    if len(ledger):
-        lines.append("Each of them is in ledger.jsonl, with its line.")
+    if ledger.totals():
+        lines.append(f"Each of them is in {ledger_files(run)}, with its line.")
     return "\n".join(lines)
 
 

@@ -6,7 +6,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -85,8 +85,10 @@ class Run:
         return [*kept, f"data.batch_tokens={self.data.batch_tokens}"]
 
     @cached_property
-    def training_sentences(self) -> TrainingSentences:
-        """What the model folder keeps of the training text."""
+    def training_sentences(self) -> TrainingSentences | None:
+        """What the model folder keeps of the training text; nothing where that is a stream."""
+        if self.corpus.stream is not None:
+            return None
         train = self.corpus.train
         return TrainingSentences.of(train.source, train.target)
 
@@ -151,6 +153,7 @@ def prepare(config: TrainConfig, folder: Path, words: list[str], resume: bool = 
         sampling=config.tokenizer.sampling,
         temperature=data_config.temperature,
         processes=config.trainer.devices * config.trainer.num_nodes,
+        ledger=folder / "ledger.jsonl",
     )
     # only now: whether the corpus was cached must not change the first weights
     lightning.seed_everything(config.seed, workers=True, verbose=False)
@@ -158,7 +161,7 @@ def prepare(config: TrainConfig, folder: Path, words: list[str], resume: bool = 
     guide = _teach(model, data, config)
     if data_config.batch_tokens == AUTO:
         data.batch_tokens = _filling_memory(config, data, model, guide, folder)
-    if is_first():
+    if is_first() and corpus.stream is None:  # a stream's entries are written as it passes
         corpus.ledger.write(folder / "ledger.jsonl")
     run = Run(config, folder, words, corpus, tokenizer, normalisation, data, model, guide, resume)
     run.seconds["corpus and tokenizer"] = time.monotonic() - start
@@ -170,6 +173,10 @@ def _teach(
 ) -> Guide | None:
     """What the training text says of a model before its first update (see ``StartConfig``)."""
     start, vocab_size = config.start, model.vocab_size
+    if start.spoken_only and data.corpus.stream is not None:
+        note(
+            "start.spoken_only: which pieces a stream's targets hold is not known, none is silenced"
+        )
     if start.spoken_only:
         model.output.restrict(torch.from_numpy(data.spoken_pieces()))
     if start.embeddings == "random" and start.guidance == 0:
@@ -206,8 +213,11 @@ def train(run: Run) -> Fitted:
     """Fit the model; afterwards it holds the chosen weights."""
     config = run.config
     parameters = sum(p.numel() for p in run.model.parameters())
+    pairs = f"{run.data.n_training_pairs:,} training pairs{_mixed(run)}"
+    if run.corpus.stream is not None:
+        pairs = "training pairs from a stream"
     note(
-        f"{run.corpus.name}: {run.data.n_training_pairs:,} training pairs{_mixed(run)}; "
+        f"{run.corpus.name}: {pairs}; "
         f"{run.config.model.name} with {parameters:,} parameters; results go to {run.folder}"
     )
     beam = config.callbacks.validation_beam
@@ -239,7 +249,10 @@ def train(run: Run) -> Fitted:
         resume=run.resume,
         pair=run.data.pair,
     )
-    return fit(run.model, run.data, validator, settings, run.folder)
+    fitted = fit(run.model, run.data, validator, settings, run.folder)
+    run.data.settle()
+    # the number of batches in an epoch of a stream is known to nobody but the loader
+    return fitted if run.data.seen is None else replace(fitted, epochs=run.data.seen.epochs)
 
 
 def _mixed(run: Run) -> str:
@@ -249,7 +262,9 @@ def _mixed(run: Run) -> str:
 
 
 def _longest(run: Run) -> int:
-    """Pieces of the longest training sentence, EOS included."""
+    """Pieces of the longest training sentence, EOS included; of a stream's, what they can be."""
+    if run.corpus.stream is not None:
+        return run.config.data.max_length + 1
     tokens = run.data.train_tokens
     longest = max(int(tokens.source_lengths.max()), int(tokens.target_lengths.max()))
     return min(longest, run.config.data.max_length) + 1

@@ -186,7 +186,13 @@ class DataConfig:
     memory, measured once and written down."""
     validation_batch_tokens: int = 8192
     workers: int = 0
-    """Processes that assemble batches; 0 is fast enough for all but the largest models."""
+    """Processes that assemble batches; 0 is fast enough for all but the largest models. Of a stream
+    one process reads and tokenises ahead, whatever the number above 0."""
+    streaming: bool = False
+    """Read the training pairs of a data set on the hub as they are needed, without keeping them."""
+    buffer: int = 50_000
+    """Pairs of a stream that are shuffled together, and sorted by length to make batches; so many
+    are also what tokenizer, lexicon and held-out splits are made from."""
 
     def __post_init__(self) -> None:
         if self.kind not in CORPUS_KINDS:
@@ -203,6 +209,7 @@ class DataConfig:
                 raise ConfigError(f"data.temperature is {self.temperature}; it is at least 1")
             if any(part.weight != 1 for part in self.corpora.values()):
                 raise ConfigError("give the corpora weights or data.temperature, not both")
+        self._check_streaming()
         if not (self.source_language and self.target_language):
             raise ConfigError(
                 "say which languages these are: data.source_language=de data.target_language=en"
@@ -213,10 +220,24 @@ class DataConfig:
             )
 
     def _check_sizes(self) -> None:
-        for name in ("max_length", "batch_tokens", "validation_batch_tokens"):
+        for name in ("max_length", "batch_tokens", "validation_batch_tokens", "buffer"):
             value = getattr(self, name)
             if name == "batch_tokens" and isinstance(value, str):
                 if value != AUTO:
                     raise ConfigError(f"data.{name} is {value!r}; it can be a number or {AUTO}")
             elif value < 1:
                 raise ConfigError(f"data.{name} is {value}; it must be at least 1")
+
+    def _check_streaming(self) -> None:
+        if self.streaming and self.kind != "hub":
+            raise ConfigError(
+                f"data.streaming reads a data set on the hub, or a folder of the same form "
+                f"(data.kind=hub data.hub_path=...); data.kind is {self.kind}, whose files are "
+                "read from the disk and never held in memory anyway"
+            )
+        if self.streaming and self.filters.duplicates != "none":
+            raise ConfigError(
+                f"data.filters.duplicates={self.filters.duplicates} has to know the whole corpus, "
+                "and data.streaming never does: set data.filters.duplicates=none, or "
+                "data.streaming=false"
+            )

@@ -5,6 +5,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -172,20 +173,35 @@ def _components(source: Fingerprints, target: Fingerprints) -> tuple[Indices, In
     return first, component
 
 
-def overlaps(train: Pairs, held_out: Sequence[Pairs]) -> list[dict[int, Side]]:
+class Sentences(NamedTuple):
+    """The fingerprints of a split's sentences."""
+
+    source: Fingerprints
+    target: Fingerprints
+
+    @classmethod
+    def of(cls, pairs: Pairs) -> "Sentences":
+        """Those of these pairs, in their order."""
+        return cls(fingerprints(pairs.source), fingerprints(pairs.target))
+
+
+def overlaps(train: Pairs, held_out: Sequence[Pairs | Sentences]) -> list[dict[int, Side]]:
     """Training pairs of which a (normalised) sentence stands on the same side of a held-out split.
 
     Returns, for each of the splits, the index of each such training pair and the side.
     """
     if not held_out:
         return []
-    known = fingerprints(train.source), fingerprints(train.target)
-    return [_shared(*known, other) for other in held_out]
+    known = Sentences.of(train)
+    return [
+        _shared(known, other if isinstance(other, Sentences) else Sentences.of(other))
+        for other in held_out
+    ]
 
 
-def _shared(source: Fingerprints, target: Fingerprints, held_out: Pairs) -> dict[int, Side]:
-    in_source = np.isin(source, fingerprints(held_out.source))
-    in_target = np.isin(target, fingerprints(held_out.target))
+def _shared(known: Sentences, held_out: Sentences) -> dict[int, Side]:
+    in_source = np.isin(known.source, held_out.source)
+    in_target = np.isin(known.target, held_out.target)
     found: dict[int, Side] = {}
     for i in np.flatnonzero(in_source | in_target).tolist():
         side = sides(bool(in_source[i]), bool(in_target[i]))

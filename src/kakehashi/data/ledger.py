@@ -2,7 +2,7 @@
 
 import json
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Literal, Self, get_args
@@ -91,6 +91,14 @@ class Ledger:
             split, file, side, reason, action = kinds[number]
             yield LedgerEntry(split, file, line, side, reason, action)
 
+    def include(self, totals: Iterable[LedgerTotal]) -> None:
+        """Count entries that stand elsewhere."""
+        for other in totals:
+            kind = other.split, other.reason, other.action
+            total = self._totals.setdefault(kind, LedgerTotal(*kind))
+            total.pairs += other.pairs
+            total.first += other.first[: _SHOWN - len(total.first)]
+
     def totals(self) -> list[LedgerTotal]:
         """One for each split, reason and action, what is left out first."""
         return sorted(self._totals.values(), key=lambda total: ACTIONS.index(total.action))
@@ -102,8 +110,13 @@ class Ledger:
 
     def write(self, path: str | Path) -> None:
         """Write the entries as JSON lines, whole or not at all."""
-        rows = (json.dumps(asdict(entry), ensure_ascii=False) + "\n" for entry in self)
-        write_chunks(path, (row.encode("utf-8", "surrogateescape") for row in rows))
+        write_chunks(path, self.lines())
+
+    def lines(self) -> Iterator[bytes]:
+        """The entries as they stand in a file."""
+        for entry in self:
+            line = json.dumps(asdict(entry), ensure_ascii=False) + "\n"
+            yield line.encode("utf-8", "surrogateescape")
 
     @classmethod
     def read(cls, path: str | Path) -> Self:

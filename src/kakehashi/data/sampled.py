@@ -21,9 +21,20 @@ AT_A_TIME = 2000
 class SampledCorpus:
     """Draws the pieces of pairs."""
 
-    def __init__(self, tokens: FlatCorpus, resegment: Resegmenter, *, seed: int) -> None:
-        """`tokens` are the plain pieces; they spell the text that is segmented anew."""
+    def __init__(
+        self,
+        tokens: FlatCorpus,
+        resegment: Resegmenter,
+        *,
+        seed: int,
+        numbers: Ints | None = None,
+    ) -> None:
+        """`tokens` are the plain pieces; they spell the text that is segmented anew.
+
+        `numbers` stand for the pairs where they are told apart, their rows if None.
+        """
         self.tokens, self._resegment, self._seed = tokens, resegment, seed
+        self._numbers = numbers
         self._source = (tokens.source_ids, tokens.source_offsets)
         self._target = (tokens.target_ids, tokens.target_offsets)
 
@@ -54,7 +65,8 @@ class SampledCorpus:
     ) -> tuple[npt.NDArray[np.int32], Ints]:
         drawn, ends = [np.empty(0, np.int32)], [np.zeros(1, np.int64)]
         for part in _parts(rows):
-            keys = sentence_keys(part, self._seed, epoch, side)
+            numbers = part if self._numbers is None else self._numbers[part]
+            keys = sentence_keys(numbers, self._seed, epoch, side)
             pieces, bounds = self._resegment(*_taken(ids, offsets, part), keys)
             drawn.append(pieces.astype(np.int32))
             ends.append(ends[-1][-1] + bounds[1:])

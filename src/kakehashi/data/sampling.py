@@ -15,6 +15,14 @@ def sampled(
 ) -> SampledCorpus:
     """The tokenised split with new pieces in each epoch, for a `config` that samples.
 
+    Raises ConfigError like `resegmenter`.
+    """
+    return SampledCorpus(tokens, resegmenter(tokenizer, config), seed=seed)
+
+
+def resegmenter(tokenizer: Tokenizer, config: SamplingConfig) -> Resegmenter:
+    """What draws new pieces, for a `config` that samples.
+
     Raises ConfigError where the tokenizer is of the other kind.
     """
     kind = tokenizer.settings.kind
@@ -28,5 +36,4 @@ def sampled(
         segmentation = BPEDropout(tokenizer, speller, config.dropout)
     else:
         segmentation = UnigramSampling(tokenizer, speller, config.alpha)
-    resegment = Resegmenter(speller, segmentation)
-    return SampledCorpus(tokens, resegment, seed=seed)
+    return Resegmenter(speller, segmentation)

@@ -11,16 +11,14 @@ import torch
 
 from kakehashi.data.batching import Batch
 from kakehashi.data.loader import Loader
+from kakehashi.data.streaming import ENDLESS, StreamLoader
 from kakehashi.errors import DataError
-
-ENDLESS = 2**40
-"""As a number of batches. (Of a loader that has no length Lightning takes a batch in advance.)"""
 
 
 class EndlessLoader:
     """The batches of a loader, epoch after epoch."""
 
-    def __init__(self, loader: Loader, world_size: int = 1, rank: int = 0) -> None:
+    def __init__(self, loader: Loader | StreamLoader, world_size: int = 1, rank: int = 0) -> None:
         if not len(loader):
             raise DataError("there is no batch to train on")
         self.loader, self._world_size, self._rank = loader, world_size, rank

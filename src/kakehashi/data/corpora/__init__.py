@@ -28,6 +28,10 @@ def _load(config: DataConfig) -> Corpus:
             from kakehashi.data.corpora.files import load_files
 
             return load_files(config)
+        case "hub" if config.streaming:
+            from kakehashi.data.corpora.streamed import load_streamed
+
+            return load_streamed(config)
         case _:
             from kakehashi.data.corpora.hub import load_hub
 

@@ -1,21 +1,19 @@
 """A corpus in three splits, and how any source of pairs becomes one."""
 
-from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
-import numpy as np
-
 from kakehashi.data.config import DataConfig
+from kakehashi.data.corpora.overlap import Overlap
 from kakehashi.data.filters import filter_pairs
 from kakehashi.data.integrity import (
     drop_blank,
     enter_blank,
     enter_controls,
-    overlaps,
     split_pairs,
 )
-from kakehashi.data.ledger import Action, Ledger
+from kakehashi.data.ledger import Ledger
 from kakehashi.data.pairs import Pairs
+from kakehashi.data.stream import TrainingStream
 from kakehashi.errors import DataError
 
 __all__ = ["Corpus", "Ledger", "Pairs", "assemble"]
@@ -40,6 +38,7 @@ class Corpus:
     source_language: str
     target_language: str
     train: Pairs
+    """All of it, or a sample of a `stream`."""
     valid: Pairs
     test: Pairs
     licence: str = "not stated"
@@ -52,6 +51,11 @@ class Corpus:
     """Pairs read for each split that was given, before anything was held out or left out."""
     parts: tuple[Part, ...] = ()
     """The corpora of a mixture, in the order in which train holds them."""
+    held_out: dict[str, Pairs] = field(default_factory=dict)
+    """What was taken out of train for other splits, as it was before the filters; empty for a
+    corpus that was found in the cache."""
+    stream: TrainingStream | None = None
+    """The training pairs of a corpus that is read anew in each epoch, and never kept."""
 
 
 def assemble(
@@ -85,7 +89,7 @@ def assemble(
         if name != "train":
             enter_blank(pairs, name, ledger, "kept")
     train = drop_blank(train, "train", ledger)
-    apart = _Overlap(ledger)
+    apart = Overlap(ledger)
     held_out = {name: pairs for name, pairs in given.items() if name != "train"}
     train = apart.check(train, held_out, held_out if config.drop_overlap else ())
     if not len(train):
@@ -103,6 +107,8 @@ def assemble(
         train = split.train
         valid = split.valid if valid is None else valid
         test = split.test if test is None else test
+    taken = {"valid": valid, "test": test}
+    taken = {name: pairs for name, pairs in taken.items() if name not in given}
     train = filter_pairs(train, config, "train", ledger)
     valid = filter_pairs(valid, config, "valid", ledger)
     if config.filters.clean:
@@ -125,29 +131,5 @@ def assemble(
         ledger=ledger,
         read=read,
         parts=parts,
+        held_out=taken,
     )
-
-
-class _Overlap:
-    """Training pairs that share a sentence with valid or test, each entered once for either."""
-
-    def __init__(self, ledger: Ledger) -> None:
-        self._ledger = ledger
-        self._entered: set[tuple[str, str, int]] = set()
-
-    def check(self, train: Pairs, splits: Mapping[str, Pairs], dropped: Collection[str]) -> Pairs:
-        """Train, without the pairs that share a sentence with one of the splits in `dropped`.
-
-        A pair is left out once: for the first of them.
-        """
-        kept = np.ones(len(train), bool)
-        for name, found in zip(splits, overlaps(train, list(splits.values())), strict=True):
-            action: Action = "left out" if name in dropped else "kept"
-            for i, side in found.items():
-                place = train.place(i)
-                if kept[i] and (name, *place) not in self._entered:
-                    self._entered.add((name, *place))
-                    self._ledger.add("train", *place, side, f"sentence also in {name}", action)
-            if name in dropped:
-                kept[list(found)] = False
-        return train if kept.all() else train.select(np.flatnonzero(kept))

@@ -3,7 +3,7 @@
 import hashlib
 import json
 import logging
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -29,11 +29,11 @@ def load_hub(config: DataConfig) -> Corpus:
     folder = expand(config.hub_path)
     files = _hash_folder(folder) if folder.is_dir() else None
     loaded = {
-        name: _load(config, split.split or name, files)
+        name: load_split(config, split.split or name, files)
         for name, split in (("train", config.train), ("valid", config.valid), ("test", config.test))
-        if name == "train" or _names_a_split(name, split)
+        if name == "train" or names_a_split(name, split)
     }
-    sides = _columns(config)
+    sides = columns(config)
     rows = {name: [_HubRows(data, config.hub_path, *sides)] for name, data in loaded.items()}
     info = loaded["train"].info
     provenance = {"data set": config.hub_path, "revision": config.hub_revision or "latest"}
@@ -64,14 +64,20 @@ def _hash_folder(folder: Path) -> dict[str, str]:
     return hash_files(sorted(str(path) for path in folder.rglob("*") if path.is_file()))
 
 
-def _names_a_split(name: str, split: SplitConfig) -> bool:
+def names_a_split(name: str, split: SplitConfig) -> bool:
+    """Whether a split is given; raises ConfigError for one that is given as files."""
     if split.path is not None or split.source is not None:
         raise ConfigError(f"data.{name} names files; with data.kind=hub give data.{name}.split")
     return split.split is not None
 
 
-def _load(config: DataConfig, split: str, files: dict[str, str] | None) -> Any:
-    """A split of a data set on the hub, or of a folder with `files` and their hashes."""
+def load_split(
+    config: DataConfig, split: str, files: dict[str, str] | None = None, *, streaming: bool = False
+) -> Any:
+    """A split of a data set on the hub, or of a folder with `files` and their hashes.
+
+    Raises CorpusError when it can't be had.
+    """
     import datasets
     from datasets.exceptions import DatasetsError
 
@@ -90,6 +96,7 @@ def _load(config: DataConfig, split: str, files: dict[str, str] | None) -> Any:
             revision=config.hub_revision,
             split=split,
             cache_dir=cache,
+            streaming=streaming,
         )
     # The hub's client raises its network errors as OSError (ConnectionError); DatasetNotFoundError
     # is one too. An unknown split or configuration is a ValueError, a data set that is a program
@@ -102,11 +109,22 @@ def _load(config: DataConfig, split: str, files: dict[str, str] | None) -> Any:
         ) from error
 
 
-def _columns(config: DataConfig) -> tuple[str, str]:
+def columns(config: DataConfig) -> tuple[str, str]:
+    """The fields of source and target."""
     return (
         config.source_column or config.source_language,
         config.target_column or config.target_language,
     )
+
+
+def check_fields(name: str, wanted: Iterable[str], there: Collection[str]) -> None:
+    """Raises DataError for a field that a data set doesn't have."""
+    for field in wanted:
+        if field not in there:
+            raise DataError(
+                f"{name}: no field {field!r}; there are {', '.join(there)} "
+                "(set data.source_column=... data.target_column=...)"
+            )
 
 
 class _HubRows:
@@ -118,12 +136,7 @@ class _HubRows:
         self.size = len(data)
         self._path, self._sides = path, (source, target)
         self._data = data.flatten()
-        for side in self._sides:
-            if side not in self._data.column_names:
-                raise DataError(
-                    f"{path}: no field {side!r}; there are {', '.join(self._data.column_names)} "
-                    "(set data.source_column=... data.target_column=...)"
-                )
+        check_fields(path, self._sides, self._data.column_names)
 
     def rows(self, watch: Watch | None = None) -> Iterator[Row]:
         """Number, source, target; raises DataError for a field that is not text."""

@@ -34,8 +34,10 @@ _LATER = (
     "validation_batch_tokens",
     "workers",
     "temperature",
+    "streaming",
+    "buffer",
 )
-"""Settings that come into play once a corpus is prepared."""
+"""Settings that come into play once a corpus is prepared, or never do."""
 _SPLITS = ("train", "valid", "test")
 
 
@@ -116,5 +118,7 @@ def _load(folder: Path, config: DataConfig) -> Corpus:
         parts=tuple(Part(**part) for part in about["parts"]),
         ledger=ledger,
         read=about["read"],
-        **splits,
+        train=splits["train"],
+        valid=splits["valid"],
+        test=splits["test"],
     )
