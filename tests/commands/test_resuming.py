@@ -14,7 +14,7 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hypothesis import given
 from hypothesis import strategies as st
 from omegaconf import OmegaConf
-from tests.commands.test_train import QUICK, files, kakehashi
+from tests.commands.test_train import QUICK, ROOT, files, kakehashi
 from tests.training.states import curves, state_of
 
 from kakehashi.commands.lock import held, is_held
@@ -119,7 +119,7 @@ def wait_for(path: Path, process: subprocess.Popen) -> None:
     deadline = time.monotonic() + 240
     while not path.exists():
         assert time.monotonic() < deadline
-        assert process.poll() is None, process.stderr.read()
+        assert process.poll() is None, process.stderr and process.stderr.read()
         time.sleep(0.02)
 
 
@@ -195,6 +195,31 @@ def test_two_processes_go_on_where_they_were_killed(small_corpus, tmp_path):
             assert process.returncode != 0
     done = kakehashi(tmp_path, "train", *words)
     assert done.returncode == 0, done.stderr
+    same_run(tmp_path / "part", tmp_path / "whole")
+
+
+@pytest.mark.slow
+def test_torchrun_starts_a_run_again_when_one_of_its_processes_is_killed(small_corpus, tmp_path):
+    words = [*QUICK, *files(small_corpus), *RUN, "callbacks.save_minutes=0", "resume=auto"]
+    words += ["data.batch_tokens=200", "trainer.devices=2", "trainer.strategy=ddp"]
+    torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
+    torchrun += ["--max-restarts=2", str(ROOT / "scripts" / "train.py"), *words]
+    # what torchrun shares with the processes holds the addresses of those that are dead
+    environment = os.environ | {"OMP_NUM_THREADS": "1", "TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1"}
+    log = tmp_path / "log"
+    with log.open("w") as stream:
+        process = subprocess.Popen(
+            [*torchrun, "hydra.run.dir=part"], cwd=tmp_path, env=environment, stderr=stream
+        )
+    for stop in (20, 40):
+        wait_for(tmp_path / "part" / "checkpoints" / f"update-{stop}.ckpt", process)
+        children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+        os.kill(int(children[-1]), signal.SIGKILL)
+    process.wait(timeout=400)
+    said = log.read_text(encoding="utf-8")
+    assert process.returncode == 0, said
+    assert said.count("going on after update") == 2
+    assert kakehashi(tmp_path, "train", *words, "hydra.run.dir=whole").returncode == 0
     same_run(tmp_path / "part", tmp_path / "whole")
 
 

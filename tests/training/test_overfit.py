@@ -79,8 +79,14 @@ def learn(model: Any, tokenizer: Tokenizer, sources: list[str], targets: list[st
     return [[best[0].ids for best in found] for found in (greedy, beam)]
 
 
-@pytest.mark.parametrize("score", SCORES)
-@pytest.mark.parametrize("name", ["transformer", "rnn"])
+@pytest.mark.parametrize(
+    ("name", "score"),
+    [
+        pytest.param(name, score, marks=[pytest.mark.slow] * (score in ("dot", "general")))
+        for name in ("transformer", "rnn")
+        for score in SCORES
+    ],
+)
 def test_eight_pairs_are_learnt_exactly(
     name: str, score: str, pairs: tuple[list[str], list[str], Tokenizer]
 ) -> None:
