@@ -25,8 +25,12 @@ def going_on_from(folder: Path) -> Path | None:
         TrainingError: when all are damaged.
     """
     path = newest_whole(folder)
+    if not is_first():
+        return path
+    for unfinished in folder.glob(".*.ckpt.*"):  # left by a process that was killed in writing it
+        unfinished.unlink()
     for newer in by_update(folder):
-        if newer == path or not is_first():
+        if newer == path:
             break
         newer.replace(newer.with_name(f"{newer.name}.damaged"))
     return path
