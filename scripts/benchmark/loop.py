@@ -104,8 +104,8 @@ def bare(size: str, updates: int) -> tuple[float, float]:
             (loss.smoothed * len(real) / 1024).backward()
             tokens += len(real)
         gradients = [p.grad for p in model.parameters() if p.grad is not None]
-        torch._foreach_mul_(gradients, 1024 / tokens)
-        torch.nn.utils.clip_grad_norm_(model.parameters(), CLIP)
+        scale, norm = 1024 / tokens, torch.nn.utils.get_total_norm(gradients).item()
+        torch._foreach_mul_(gradients, scale * min(1.0, CLIP / (scale * norm + 1e-6)))
         optimizer.step()
         optimizer.zero_grad()
         scheduler.step()

@@ -21,7 +21,7 @@ def train(folder: Path, *words: str) -> "subprocess.CompletedProcess[str]":
 
 def content(folder: Path) -> dict[str, bytes]:
     """Every file but those that Hydra keeps for itself."""
-    paths = (path for path in folder.rglob("*") if path.is_file() and ".hydra" not in path.parts)
+    paths = (path for path in folder.rglob("*") if path.is_file())
     return {str(path.relative_to(folder)): path.read_bytes() for path in paths}
 
 

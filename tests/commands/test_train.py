@@ -82,13 +82,13 @@ def test_the_run_folder_holds_everything(trained):
     run = run_folder(folder)
     names = {path.name for path in run.iterdir()}
     assert names == {
-        ".hydra",
         "checkpoints",
         "config.yaml",
         "curves",
         "heatmap.png",
         "ledger.jsonl",
         "model",
+        "overrides.yaml",
         "summary.json",
         "summary.txt",
         "test_translations.txt",
@@ -239,7 +239,7 @@ def test_hydra_gets_every_word_after_train(tmp_path):
 
 @pytest.mark.parametrize("trained", [True, False])
 def test_a_run_that_fails_says_so_in_its_folder(tmp_path, monkeypatch, capsys, trained):
-    def run(config, folder, words, resume):
+    def run(config, folder, words, resume, begin):
         if trained:
             (folder / "checkpoints").mkdir()
             (folder / "checkpoints" / "best.ckpt").touch()
@@ -325,7 +325,7 @@ def test_two_processes_share_a_run(small_corpus, tmp_path, launcher):
     assert done.stdout.count("Next:") == 1
     assert done.stderr.count("translating 11 test sentences") == 1
     (folder,) = tmp_path.glob("runs/*/2*")
-    assert (folder / ".hydra" / "overrides.yaml").exists()
+    assert (folder / "overrides.yaml").exists()
 
 
 @pytest.mark.slow

@@ -23,7 +23,7 @@ from kakehashi.data.module import TranslationData
 from kakehashi.data.tokenizer import Tokenizer
 from kakehashi.data.tokenizer_config import SamplingConfig
 from kakehashi.decoding.config import DecodingConfig
-from kakehashi.errors import Stopped, TrainingError
+from kakehashi.errors import KakehashiError, Stopped
 from kakehashi.models.build import build_model
 from kakehashi.models.config import RNNConfig, TransformerConfig
 from kakehashi.training import checkpoint as checkpoint_module
@@ -175,7 +175,7 @@ def in_a_process(
         kind.train(folder, minutes, resume)
     except Stopped as stopped:
         status = 128 + stopped.number
-    except TrainingError:
+    except KakehashiError:
         status = 1
     except BaseException:  # noqa: BLE001  whatever it was, it ends with this process
         status = 3

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,6 +13,8 @@ from kakehashi.processes import is_first
 if os.name == "posix":
     import fcntl
 
+PATIENCE = 10
+"""Tries, a tenth of a second apart: who asks whether a run goes on holds its lock for a moment."""
 _open: set[int] = set()
 """Folders that this process holds."""
 
@@ -39,7 +42,11 @@ def held(folder: Path) -> Iterator[None]:
     descriptor = os.open(folder, os.O_RDONLY)
     _open.add(descriptor)
     try:
-        if not _lock(descriptor):
+        tries = 1
+        while not _lock(descriptor) and tries < PATIENCE:
+            time.sleep(0.1)
+            tries += 1
+        if tries == PATIENCE:
             raise ConfigError(
                 f"another process is training in {folder} at this moment: wait for it, or stop it"
             )

@@ -118,11 +118,11 @@ def chosen(fitted: Fitted) -> str:
 
 def write_summary(run: "Run", fitted: Fitted, test: TestResult) -> str:
     """Write summary.json and summary.txt into the run's folder; returns the text."""
+    text = _text(run, fitted, test)
+    write_bytes(run.folder / "summary.txt", text.encode())
     facts = _facts(run, fitted, test)
     dumped = json.dumps(facts, indent=2, ensure_ascii=False) + "\n"
     write_bytes(run.folder / "summary.json", dumped.encode())
-    text = _text(run, fitted, test)
-    write_bytes(run.folder / "summary.txt", text.encode())
     return text
 
 

@@ -7,12 +7,13 @@ from typing import Any
 from omegaconf import DictConfig, OmegaConf
 
 from kakehashi.commands.saved import flat_settings, saved_config
+from kakehashi.data.reading import write_bytes
 from kakehashi.errors import ConfigError
 
 CONFIG = "config.yaml"
 """The whole configuration, in a run's folder."""
-RECORD = ".hydra/overrides.yaml"
-"""The words it was made with, where Hydra puts them."""
+RECORD = "overrides.yaml"
+"""The words that it was composed of, beside it."""
 AUTO = "auto"
 FREE = ("resume", "resume_changed", "name", "runs", "data.root", "data.workers")
 """Settings that may be others in a run that goes on: none of its updates depends on them."""
@@ -21,7 +22,7 @@ FREE = ("resume", "resume_changed", "name", "runs", "data.root", "data.workers")
 def expand(words: Sequence[str]) -> list[str]:
     """The words that compose a run anew, where one of them is ``resume=RUN``.
 
-    They are the run's own, as Hydra kept them, then those that were typed now, and its folder. Any
+    They are the run's own, then those that were typed now, and its folder. Any
     other words, ``resume=auto`` among them, come back as they are.
 
     Raises:
@@ -39,9 +40,7 @@ def expand(words: Sequence[str]) -> list[str]:
         )
     own: list[str] = OmegaConf.to_container(OmegaConf.load(recorded))  # type: ignore[assignment]
     typed = [word for word in words if not word.startswith("resume=")]
-    # what Hydra keeps of a run stays as it is until it is known that the run goes on
     place = [f"resume={quoted(str(folder))}", f"hydra.run.dir={quoted(str(folder))}"]
-    place.append("hydra.output_subdir=null")
     return [*without_resume(own), *typed, *place]
 
 
@@ -52,9 +51,8 @@ def without_resume(words: Sequence[str]) -> list[str]:
 
 def record(folder: Path, composed: DictConfig, words: Sequence[str]) -> None:
     """Keep the whole configuration of a run and the words that make it, to go on with it."""
-    (folder / CONFIG).write_text(OmegaConf.to_yaml(composed, resolve=True), encoding="utf-8")
-    (folder / RECORD).parent.mkdir(exist_ok=True)
-    OmegaConf.save(OmegaConf.create(list(words)), folder / RECORD)
+    write_bytes(folder / RECORD, OmegaConf.to_yaml(OmegaConf.create(list(words))).encode())
+    write_bytes(folder / CONFIG, OmegaConf.to_yaml(composed, resolve=True).encode())
 
 
 def quoted(text: str) -> str:
@@ -78,6 +76,12 @@ def check_unchanged(composed: DictConfig, folder: Path, told: bool) -> None:
         for name in sorted(before.keys() | now.keys())
         if name not in FREE and before.get(name, ...) != now.get(name, ...)
     ]
+    kept = [said for said in changed if said.startswith("optimizer.")]
+    if kept and told:
+        raise ConfigError(
+            f"{'; '.join(kept)}: the optimiser comes from the checkpoint with its settings, and "
+            "resume_changed has no say in them; start a new run with other ones"
+        )
     if changed and not told:
         raise ConfigError(
             f"{folder} began with other settings: {'; '.join(changed)}. It would not be the same "

@@ -4,7 +4,7 @@ import secrets
 import shutil
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -100,8 +100,16 @@ class Run:
         self.seconds[name] = time.monotonic() - start
 
 
-def run(config: TrainConfig, folder: Path, words: Sequence[str], resume: bool = False) -> float:
+def run(
+    config: TrainConfig,
+    folder: Path,
+    words: Sequence[str],
+    resume: bool = False,
+    begin: Callable[[], None] = lambda: None,
+) -> float:
     """Load, train, choose, save, translate the test split, report on stdout.
+
+    ``begin`` is called once it is known that training can start, or go on from a checkpoint.
 
     Returns:
         Validation BLEU of the chosen weights.
@@ -112,7 +120,7 @@ def run(config: TrainConfig, folder: Path, words: Sequence[str], resume: bool = 
     with first_of_each_machine("prepared"):
         run = prepare(config, folder, list(words), resume)
     with run.phase("training"):
-        fitted = train(run)
+        fitted = train(run, begin)
     if not fitted.is_main:
         return fitted.validated.bleu
     max_length = _longest(run)
@@ -122,8 +130,9 @@ def run(config: TrainConfig, folder: Path, words: Sequence[str], resume: bool = 
     shutil.rmtree(run.folder / "model", ignore_errors=True)
     _save(run, run.folder / "model", max_length, model_card(facts), fitted, test)
     shutil.rmtree(run.folder / UNSCORED)
-    sys.stdout.write(write_summary(run, fitted, test))
     point_latest(folder)
+    # last of all: what makes the run a finished one
+    sys.stdout.write(write_summary(run, fitted, test))
     return fitted.validated.bleu
 
 
@@ -209,7 +218,7 @@ def _filling_memory(
     return tokens
 
 
-def train(run: Run) -> Fitted:
+def train(run: Run, begin: Callable[[], None]) -> Fitted:
     """Fit the model; afterwards it holds the chosen weights."""
     config = run.config
     parameters = sum(p.numel() for p in run.model.parameters())
@@ -248,6 +257,7 @@ def train(run: Run) -> Fitted:
         seed=config.seed,
         resume=run.resume,
         pair=run.data.pair,
+        begin=begin,
     )
     fitted = fit(run.model, run.data, validator, settings, run.folder)
     run.data.settle()

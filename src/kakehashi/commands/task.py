@@ -39,29 +39,18 @@ def task(composed: DictConfig) -> float:
 
     hydra = HydraConfig.get()
     folder = Path(hydra.runtime.output_dir)
-    words = without_resume(hydra.overrides.task)
     sweeping = hydra.mode == RunMode.MULTIRUN
-    fresh = is_first() and {path.name for path in folder.iterdir()} <= {".hydra"}
     try:
-        config = read_config(composed)
-        if sweeping and config.trainer.devices * config.trainer.num_nodes > 1:
-            raise ConfigError(
-                "the runs of --multirun are of one process each: leave trainer.devices and "
-                "trainer.num_nodes at 1, or start each run by itself"
-            )
-        return _run(config, composed, folder, words)
+        with held(folder):
+            return _run(composed, folder, list(hydra.overrides.task), sweeping)
     except KakehashiError as error:
-        _remove_if_nothing_was_trained(folder, fresh)
         if not isinstance(error, ConfigError) and _can_go_on(folder):
-            with suppress(OSError):  # a full disk has been told already
-                (folder / FAILED).write_text(f"{error}\n", encoding="utf-8")
             note(_hint(folder))
         if not sweeping:
             fail(error)
         say(error)
         raise
     except (KeyboardInterrupt, Stopped) as stop:
-        _remove_if_nothing_was_trained(folder, fresh)
         number = stop.number if isinstance(stop, Stopped) else signal.SIGINT
         if not is_first():
             sys.exit(128 + number)  # one of them says so
@@ -73,17 +62,46 @@ def task(composed: DictConfig) -> float:
         raise
 
 
-def _run(config: TrainConfig, composed: DictConfig, folder: Path, words: list[str]) -> float:
-    with held(folder):
+def _run(composed: DictConfig, folder: Path, words: list[str], sweeping: bool) -> float:
+    """In a folder that no other run can write into; leaves it in order, however the run ends."""
+    fresh = is_first() and not any(folder.iterdir())
+    words = without_resume(words)
+    try:
+        config = read_config(composed)
+        if sweeping and config.trainer.devices * config.trainer.num_nodes > 1:
+            raise ConfigError(
+                "the runs of --multirun are of one process each: leave trainer.devices and "
+                "trainer.num_nodes at 1, or start each run by itself"
+            )
         resume = _goes_on(config, composed, folder)
         if resume and (folder / SUMMARY).exists():
             return _finished(folder)
-        if is_first():
-            record(folder, composed, words)
+
+        def keep_settings() -> None:
+            if is_first():
+                record(folder, composed, words)
+
+        if not resume:
+            keep_settings()
         # torch and Lightning take seconds to import: not before the configuration is known good
         from kakehashi.commands.run import run
 
-        return run(config, folder, words, resume)
+        bleu = run(config, folder, words, resume, keep_settings)
+    except BaseException as error:
+        if fresh and not _can_go_on(folder):
+            shutil.rmtree(folder, ignore_errors=True)
+        elif isinstance(error, Exception) and not isinstance(error, ConfigError | Stopped):
+            _say_failed(folder, error)
+        raise
+    if is_first():
+        (folder / FAILED).unlink(missing_ok=True)
+    return bleu
+
+
+def _say_failed(folder: Path, error: Exception) -> None:
+    if _can_go_on(folder):
+        with suppress(OSError):  # a full disk has been told already
+            (folder / FAILED).write_text(f"{error}\n", encoding="utf-8")
 
 
 def _goes_on(config: TrainConfig, composed: DictConfig, folder: Path) -> bool:
@@ -129,12 +147,3 @@ def _hint(folder: Path) -> str:
 
 def _can_go_on(folder: Path) -> bool:
     return is_first() and any((folder / "checkpoints").glob("*.ckpt"))
-
-
-def _remove_if_nothing_was_trained(folder: Path, fresh: bool) -> None:
-    """Leave no empty run folders behind; a folder that held something before is never removed."""
-    if not fresh or _can_go_on(folder):
-        return
-    shutil.rmtree(folder, ignore_errors=True)
-    if not any(folder.parent.iterdir()):
-        folder.parent.rmdir()

@@ -17,7 +17,7 @@ from kakehashi.commands.exits import fail
 from kakehashi.commands.resuming import expand
 from kakehashi.commands.task import task
 from kakehashi.errors import ConfigError, KakehashiError
-from kakehashi.processes import is_first, settled
+from kakehashi.processes import settled
 
 STARTED = "KAKEHASHI_STARTED"
 """Environment variable: when the run started, as its folder is called."""
@@ -44,8 +44,6 @@ def train(words: Sequence[str] | None = None) -> None:
     os.environ[STARTED] = settled(
         "started", datetime.now().astimezone().strftime("%Y-%m-%d_%H-%M-%S-%f")
     )
-    if not is_first():
-        sys.argv.append("hydra.output_subdir=null")
     # Hydra's errors come to us as exceptions, for one message of our form; without this it prints
     # them itself, and with a traceback when it takes a coverage tool for a debugger
     os.environ["HYDRA_FULL_ERROR"] = "1"

@@ -100,6 +100,8 @@ class StreamLoader:
         self._position = Position()
         self._block = Counts()
         """Of the block that it is in, while in the first epoch."""
+        self._unread: int | None = None
+        """Bytes of the ledger of a state that was loaded, as long as nothing was read since."""
 
     def __len__(self) -> int:
         return ENDLESS
@@ -118,7 +120,12 @@ class StreamLoader:
 
     def state_dict(self) -> dict[str, Any]:
         """This process's position, in integers, lists and dictionaries."""
-        return {"order": self._order(), "position": self._position.plain()}
+        return {
+            "order": self._order(),
+            "position": self._position.plain(),
+            "block": asdict(self._block),
+            "ledger": self._ledger.size,
+        }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on after the last batch handed out; raises DataError for another order's state."""
@@ -129,8 +136,12 @@ class StreamLoader:
                     f"has {value}: the same data set and settings are needed to go on"
                 )
         self._position = Position.of(state["position"])
+        # of a run that has nothing left to do no more will be known than this
+        self._block = Counts(**state["block"])
+        self._unread = state["ledger"]
 
     def __iter__(self) -> Iterator[Batch]:
+        self._unread = None
         self._ledger.cut(self._position.ledger)
         for block in self._blocks():
             position = self._position
@@ -171,6 +182,8 @@ class StreamLoader:
 
     def seen(self) -> tuple[Seen, list[LedgerTotal]]:
         """What all processes have read, and entered; they have to ask for it together."""
+        if self._unread is not None:
+            self._ledger.cut(self._unread)
         position = self._position
         mine = (
             position.pairs,

@@ -16,6 +16,7 @@ from typing import Any
 import torch
 
 from kakehashi.data.batching import Batch
+from kakehashi.data.reading import write_bytes
 from kakehashi.errors import ConfigError
 from kakehashi.training import usage
 from kakehashi.training.config import TrainerConfig
@@ -126,7 +127,7 @@ def measured_budget(
     task.train(training).to("cpu")
     if cuda:
         torch.cuda.empty_cache()
-    file.write_text(json.dumps(asdict(budget)) + "\n", encoding="utf-8")
+    write_bytes(file, f"{json.dumps(asdict(budget))}\n".encode())
     return budget.batch_tokens
 
 

@@ -1,4 +1,4 @@
-"""When to validate, and the training curve."""
+"""When to validate, the training curve, and when there is no more hope."""
 
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -105,3 +105,34 @@ class Recorder(UpdateCallback):
         self, trainer: lightning.Trainer, pl_module: lightning.LightningModule
     ) -> None:
         self.seconds = self.elapsed
+
+
+class Patience(UpdateCallback):
+    """Ends the run after so many validations in a row without a better score."""
+
+    def __init__(self, patience: int) -> None:
+        super().__init__()
+        self.patience = patience
+        self.best = float("-inf")
+        self.waited = 0
+
+    def state_dict(self) -> dict[str, Any]:
+        return super().state_dict() | {"best": self.best, "waited": self.waited}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        super().load_state_dict(state_dict)
+        self.best, self.waited = state_dict["best"], state_dict["waited"]
+
+    def on_train_start(
+        self, trainer: lightning.Trainer, pl_module: lightning.LightningModule
+    ) -> None:
+        super().on_train_start(trainer, pl_module)
+        trainer.should_stop = self.waited >= self.patience
+
+    def on_validated(self, trainer: lightning.Trainer, task: TranslationTask) -> None:
+        assert task.validated is not None
+        if task.validated.rank > self.best:
+            self.best, self.waited = task.validated.rank, 0
+        else:
+            self.waited += 1
+        trainer.should_stop = self.waited >= self.patience

@@ -6,6 +6,7 @@ run given the number from the start goes through the very same weights.
 """
 
 import time
+from typing import Any
 
 import lightning
 import torch
@@ -97,12 +98,22 @@ class TimeBudget(UpdateCallback):
         self.warm = 0.0
         """When the first updates were over, without validations."""
         self.validations = 0
+        self._warmed = 0.0
+        """Seconds of the first updates, in an earlier part of the run."""
+
+    def state_dict(self) -> dict[str, Any]:
+        own = {"validations": self.validations, "warm": self.warm - self.started}
+        return super().state_dict() | own
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        super().load_state_dict(state_dict)
+        self.validations, self._warmed = state_dict["validations"], state_dict["warm"]
 
     def on_train_start(
         self, trainer: lightning.Trainer, pl_module: lightning.LightningModule
     ) -> None:
         super().on_train_start(trainer, pl_module)
-        self.warm = self.started
+        self.warm = self.started + self._warmed
 
     def on_validated(self, trainer: lightning.Trainer, task: TranslationTask) -> None:
         self.validations += 1

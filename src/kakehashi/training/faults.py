@@ -12,11 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import lightning
-import torch
 from lightning.pytorch.plugins import MixedPrecision, Precision
 
 from kakehashi.data.notes import note
+from kakehashi.data.reading import write_bytes
 from kakehashi.errors import TrainingError
+from kakehashi.training.agreement import gathered
 from kakehashi.training.module import Cause, TranslationTask
 from kakehashi.training.updates import UpdateCallback
 
@@ -106,7 +107,7 @@ class Faults(UpdateCallback):
         # a line without an end was cut off when the run was
         whole = [line for line in lines if line.endswith("\n")]
         kept = [line for line in whole if json.loads(line)["update"] <= update]
-        self.path.write_text("".join(kept), encoding="utf-8")
+        write_bytes(self.path, "".join(kept).encode())
 
     def on_update(self, trainer: lightning.Trainer, task: TranslationTask) -> None:
         if task.largest_part != self.counts.largest_part:
@@ -139,10 +140,7 @@ class Faults(UpdateCallback):
             {"process": trainer.global_rank, "loss": number(loss), "pairs": rows}
             for rows, loss in task.suspects
         ]
-        everyone = [mine]
-        if trainer.world_size > 1:
-            everyone = [[] for _ in range(trainer.world_size)]
-            torch.distributed.all_gather_object(everyone, mine)
+        everyone = gathered(trainer, mine)
         batches: list[dict[str, Any]] = [batch for own in everyone for batch in own]
         for batch in batches:
             batch["pairs"] = [self.pair(index) for index in batch["pairs"]]

@@ -16,10 +16,10 @@ from lightning.pytorch.callbacks import Callback
 
 from kakehashi.data.batching import Batch
 from kakehashi.data.notes import note
-from kakehashi.errors import TrainingError
+from kakehashi.errors import Stopped, TrainingError
 from kakehashi.models.interface import TranslationModel
 from kakehashi.training.averaging import WeightMean, Weights, mean_of_checkpoints, put_weights
-from kakehashi.training.callbacks import NEVER, Recorder, ValidationClock
+from kakehashi.training.callbacks import NEVER, Patience, Recorder, ValidationClock
 from kakehashi.training.checkpoint import load_checkpoint, load_weights
 from kakehashi.training.checkpoint_io import AtomicCheckpointIO
 from kakehashi.training.config import (
@@ -41,11 +41,15 @@ from kakehashi.training.module import TranslationTask
 from kakehashi.training.plan import Plan
 from kakehashi.training.progress import ProgressLine
 from kakehashi.training.resume import check_fits, going_on_from
-from kakehashi.training.saving import BEST, Checkpoints, validated
+from kakehashi.training.saving import BEST, Checkpoints, is_whole, link, validated
 from kakehashi.training.schedule import Schedule, ScheduleConfig
 from kakehashi.training.seeds import SeededBatches
-from kakehashi.training.stopping import Patience, StopRequest, handlers_restored
+from kakehashi.training.stopping import StopRequest, handlers_restored
 from kakehashi.training.validation import Validated, Validator
+
+
+def do_nothing() -> None:
+    """What there is to do where nobody wants to know that a run begins."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +70,8 @@ class FitSettings:
     """Of dropout."""
     resume: bool = False
     """Go on from the newest whole checkpoint in the run's folder, if there is one."""
+    begin: Callable[[], None] = do_nothing
+    """Called once it is known that the run can start, or go on from its checkpoint."""
     pair: Callable[[int], dict[str, Any]] = only_number
     """What a record of faults says of a training pair."""
 
@@ -89,6 +95,7 @@ def fit(
         Stopped: when a signal asked for it; the state is saved.
     """
     run = _Run(model, data, validator, settings, folder)
+    settings.begin()
     run.train()
     return run.choose()
 
@@ -119,6 +126,7 @@ class _Run:
         if settings.resume:
             self._go_on()
         self.schedule = Schedule(settings.schedule, self.plan.total)
+        self.request = StopRequest()
         self.task = TranslationTask(
             model,
             settings.objective,
@@ -128,13 +136,13 @@ class _Run:
             self.facts | {"resumed": self.resumed},
             fused=trainer.precision != "16-mixed",
             guide=settings.guide,
+            request=self.request,
         )
         self.recorder = Recorder(trainer.log_every)
         self.faults = Faults(
             trainer.max_faults, folder / "faults.jsonl", self.batches_per_epoch, settings.pair
         )
         self.average = WeightMean(averaging, self.plan)
-        self.request = StopRequest()
         self.checkpoints = Checkpoints(
             folder / "checkpoints",
             self.plan,
@@ -174,6 +182,10 @@ class _Run:
                     "out of memory in validation or in the optimiser: lower "
                     "data.validation_batch_tokens, or take a smaller model"
                 ) from error
+        if self.request.number:  # between the last update and here
+            raise Stopped(self.request.number)
+        # Lightning takes the model off its device when it is done
+        self.device = trainer.strategy.root_device
         self.updates = trainer.global_step
         self.is_main = trainer.is_global_zero
 
@@ -238,14 +250,13 @@ class _Run:
         """Put the weights with the higher validation BLEU into the model: best or averaged."""
         averaged = self._averaged()
         points = self.recorder.points
-        assert self.checkpoints.best is not None
-        best = next(p for p in points if p.update == self.checkpoints.best[0])
+        best = next(point for point in points if point.update == self._best_update())
         chosen, update = "best", best.update
         scores = Validated(best.nll, best.bleu)
         average = None
         if averaged is not None:
             put_weights(self.model, averaged)
-            average = self.validator.run(self.model, self.validation)
+            average = self.validator.run(self.model.to(self.device), self.validation)
             if average.rank >= best.rank:
                 chosen, update, scores = "average", self.updates, average
         if chosen == "best":
@@ -270,11 +281,22 @@ class _Run:
             is_main=self.is_main,
         )
 
+    def _best_update(self) -> int:
+        """Of best.ckpt; where it is lost for good, of the newest validation that is left."""
+        folder = self.checkpoints.folder
+        if self.checkpoints.best is not None:
+            return self.checkpoints.best[0]
+        for path in validated(folder):
+            if is_whole(path):
+                link(path, folder / BEST)
+                return int(load_checkpoint(path)["global_step"])
+        raise TrainingError(f"no checkpoint of a validation is left in {folder}")
+
     def _averaged(self) -> Weights | None:
         kind = self.settings.callbacks.averaging.kind
         if kind == "last_k":
             newest = validated(self.checkpoints.folder)[: self.settings.callbacks.averaging.k]
-            return mean_of_checkpoints(newest)
+            return mean_of_checkpoints([path for path in newest if is_whole(path)])
         return self.average.weights if kind != "none" and self.average.count else None
 
 

@@ -12,7 +12,9 @@ from lightning.pytorch.utilities.types import OptimizerLRScheduler
 from torch import Tensor
 
 from kakehashi.data.batching import Batch
+from kakehashi.errors import Stopped
 from kakehashi.models.interface import TranslationModel
+from kakehashi.training.agreement import gathered
 from kakehashi.training.config import ObjectiveConfig, OptimizerConfig
 from kakehashi.training.guidance import Guide
 from kakehashi.training.memory import enough_memory, in_parts, out_of_memory, padded_size
@@ -20,6 +22,7 @@ from kakehashi.training.objective import cross_entropy
 from kakehashi.training.optimizer import build_optimizer
 from kakehashi.training.schedule import Schedule
 from kakehashi.training.spoken import Spoken
+from kakehashi.training.stopping import StopRequest
 from kakehashi.training.tokens import (
     NOMINAL,
     Sums,
@@ -61,6 +64,7 @@ class TranslationTask(lightning.LightningModule):
         facts: dict[str, Any],
         fused: bool = True,
         guide: Guide | None = None,
+        request: StopRequest | None = None,
     ) -> None:
         """``facts``: plain values to keep in every checkpoint (tokenizer hash, seed, ...)."""
         super().__init__()
@@ -72,6 +76,7 @@ class TranslationTask(lightning.LightningModule):
         self.facts = facts
         self.fused = fused
         self.guide = guide
+        self.request = StopRequest() if request is None else request
         self.spoken = Spoken(model)
         self.tally = Tally()
         self.validated: Validated | None = None
@@ -243,14 +248,20 @@ class TranslationTask(lightning.LightningModule):
 
     def validation_step(self, batch: Batch, batch_idx: int) -> None:
         """Gather one batch; the scores are formed over all of them."""
+        if self.request.number:
+            return  # there is nothing to save in the middle of a validation
         self.validator.visit(self.model, batch, self.tally)
 
     def on_validation_epoch_end(self) -> None:
-        tallies: list[Tally] = [self.tally]
-        if self.trainer.world_size > 1:
-            tallies = [Tally()] * self.trainer.world_size
-            torch.distributed.all_gather_object(tallies, self.tally)
-        self.validated = self.validator.result(tallies)
+        """The scores of all processes' batches.
+
+        Raises:
+            Stopped: in every process, when one of them was asked to.
+        """
+        heard = gathered(self.trainer, (self.tally, self.request.number))
+        if number := max(number for _, number in heard):
+            raise Stopped(number)
+        self.validated = self.validator.result([tally for tally, _ in heard])
 
     def configure_optimizers(self) -> OptimizerLRScheduler:
         """One optimiser; its rates follow the schedule from update to update."""

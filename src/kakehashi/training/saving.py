@@ -14,7 +14,7 @@ from kakehashi.data.notes import note
 from kakehashi.errors import Stopped, TrainingError
 from kakehashi.processes import is_first
 from kakehashi.training.agreement import largest
-from kakehashi.training.checkpoint import load_checkpoint, sync_folder
+from kakehashi.training.checkpoint import check_seal, load_checkpoint, sync_folder
 from kakehashi.training.module import TranslationTask
 from kakehashi.training.plan import Plan
 from kakehashi.training.stopping import StopRequest
@@ -114,15 +114,32 @@ class Checkpoints(UpdateCallback, Checkpoint):
 
 
 def link(path: Path, name: Path) -> None:
-    """Give a file a second name, in place of what had it."""
+    """Give a file a second name, in place of what had it.
+
+    Raises:
+        TrainingError: when that cannot be written.
+    """
     temporary = name.with_name(f".{name.name}.{os.getpid()}")
-    temporary.unlink(missing_ok=True)
     try:
-        os.link(path, temporary)
-    except OSError:  # a file system without links
-        temporary.write_bytes(path.read_bytes())
-    temporary.replace(name)
-    sync_folder(name.parent)
+        temporary.unlink(missing_ok=True)
+        try:
+            os.link(path, temporary)
+        except OSError:  # a file system without links
+            temporary.write_bytes(path.read_bytes())
+        temporary.replace(name)
+        sync_folder(name.parent)
+    except OSError as error:
+        raise TrainingError(f"cannot write {name}: {error.strerror or error}") from error
+
+
+def is_whole(path: Path) -> bool:
+    """Whether a checkpoint is as it was written; what is wrong with it is said on stderr."""
+    try:
+        check_seal(path)
+    except TrainingError as error:
+        note(str(error))
+        return False
+    return True
 
 
 def by_update(folder: Path) -> list[Path]:

@@ -1,18 +1,15 @@
-"""Ways in which a run ends before its time: a signal, or no better score for too long."""
+"""How a signal ends a run: after the update that is being made, in all processes alike."""
 
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import Any
 
 import lightning
 from lightning.pytorch.callbacks import Callback
 from lightning.pytorch.utilities.exceptions import SIGTERMException
 
 from kakehashi.errors import Stopped
-from kakehashi.training.module import TranslationTask
-from kakehashi.training.updates import UpdateCallback
 
 SIGNALS = [
     getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGUSR1") if hasattr(signal, name)
@@ -21,28 +18,30 @@ SIGNALS = [
 
 
 class StopRequest(Callback):
-    """Whether a signal has asked the run to stop; a second one does not wait."""
+    """Whether a signal has asked the run to stop.
+
+    A process that is alone does not wait when it is asked a second time. Where there are several,
+    whoever started them passes signals on, so that each may hear of one twice.
+    """
 
     def __init__(self) -> None:
         self.number = 0
         """Of the signal; 0 while there was none."""
+        self._alone = True
 
     def on_train_start(
         self, trainer: lightning.Trainer, pl_module: lightning.LightningModule
     ) -> None:
+        self._alone = trainer.world_size == 1
         # Lightning's own handlers are in place by now; they stop in the middle of an update
         for number in SIGNALS:
             if signal.getsignal(number) != signal.SIG_IGN:  # what nohup ignores stays ignored
                 signal.signal(number, self._ask)
 
-    def on_validation_batch_end(self, *_: Any) -> None:
-        if self.number:
-            raise Stopped(self.number)  # there is nothing to save in the middle of a validation
-
     def _ask(self, number: int, frame: FrameType | None) -> None:
-        if self.number:
+        if self.number and self._alone:
             raise Stopped(number)
-        self.number = number
+        self.number = self.number or number
 
 
 @contextmanager
@@ -65,34 +64,3 @@ def handlers_restored(trainer: lightning.Trainer) -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-class Patience(UpdateCallback):
-    """Ends the run after so many validations in a row without a better score."""
-
-    def __init__(self, patience: int) -> None:
-        super().__init__()
-        self.patience = patience
-        self.best = float("-inf")
-        self.waited = 0
-
-    def state_dict(self) -> dict[str, Any]:
-        return super().state_dict() | {"best": self.best, "waited": self.waited}
-
-    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        super().load_state_dict(state_dict)
-        self.best, self.waited = state_dict["best"], state_dict["waited"]
-
-    def on_train_start(
-        self, trainer: lightning.Trainer, pl_module: lightning.LightningModule
-    ) -> None:
-        super().on_train_start(trainer, pl_module)
-        trainer.should_stop = self.waited >= self.patience
-
-    def on_validated(self, trainer: lightning.Trainer, task: TranslationTask) -> None:
-        assert task.validated is not None
-        if task.validated.rank > self.best:
-            self.best, self.waited = task.validated.rank, 0
-        else:
-            self.waited += 1
-        trainer.should_stop = self.waited >= self.patience

@@ -87,8 +87,8 @@ class Window:
 def gradient_scale(targets: float, batches: int, processes: int) -> float:
     """What turns the gradient that has come together into that of the mean over ``targets`` tokens.
 
-    It has been divided by NOMINAL, by Lightning by ``batches`` (trainer.accumulate, though there
-    are fewer at the end of an epoch), and as a mean over ``processes``.
+    It has been divided by NOMINAL, by Lightning by ``batches`` (trainer.accumulate), and as a mean
+    over ``processes``.
     """
     return NOMINAL * batches * processes / targets
 
