@@ -76,6 +76,13 @@ def test_a_stream_s_length_is_no_number_of_epochs(words):
         compose(*streamed, *words)
 
 
+def test_layers_are_shared_by_processes_and_a_recurrent_model_has_none():
+    words = ["trainer=updates", "trainer.strategy=fsdp", "trainer.devices=2"]
+    assert compose(*words).trainer.strategy == "fsdp"
+    with pytest.raises(ConfigError, match=r"model=rnn has none: use trainer\.strategy=ddp"):
+        compose(*words, "model=rnn")
+
+
 def test_corpora_of_a_mixture_from_the_command_line():
     config = compose(
         "data=mixture",

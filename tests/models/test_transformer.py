@@ -221,8 +221,7 @@ def test_the_stacks_are_torchs(
         their_decoder = nn.TransformerDecoderLayer(**settings)
         copy_layer(layer, their_decoder)
         expected = their_decoder(y, x, tgt_mask=causal, memory_key_padding_mask=~sentences.allowed)
-        memory = layer.cross_attention.memory(x, sentences.allowed[:, None, None])
-        result, _, _ = layer(y, ~causal[None, None], memory)
+        result, _, _ = layer(y, ~causal[None, None], x, sentences.allowed[:, None, None])
         torch.testing.assert_close(result, expected, rtol=0, atol=1e-12)
         y = result
 

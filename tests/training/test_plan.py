@@ -75,7 +75,20 @@ def test_settings_out_of_range_are_refused(setting, value):
         TrainerConfig(**({"max_updates": 3} | {setting: value}))
 
 
-@pytest.mark.parametrize("strategy", ["fsdp", "fsdp_cpu_offload", "deepspeed_stage_2"])
-def test_slices_of_weights_are_refused(strategy):
-    with pytest.raises(ConfigError, match="need whole weights on each device"):
-        TrainerConfig(max_updates=1, strategy=strategy)
+SHARES = {"max_updates": 3, "strategy": "fsdp", "devices": 2}
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ({"strategy": "fsdp_cpu_offload"}, "the one way to spread weights over processes is fsdp"),
+        ({"strategy": "deepspeed_stage_2"}, "the one way to spread weights over processes is fsdp"),
+        ({"devices": 1}, "there is nothing to share"),
+        ({"max_updates": None, "max_minutes": 2.0}, "in place of trainer.max_minutes=2.0"),
+        ({"precision": "16-mixed"}, "trainer.precision can be 32-true or bf16-mixed"),
+    ],
+)
+def test_what_shares_of_weights_cannot_do_is_refused(words, message):
+    assert TrainerConfig(**SHARES, num_nodes=3).num_nodes == 3
+    with pytest.raises(ConfigError, match=message):
+        TrainerConfig(**(SHARES | words))

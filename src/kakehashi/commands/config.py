@@ -15,6 +15,7 @@ from kakehashi.decoding.config import DecodingConfig
 from kakehashi.errors import ConfigError
 from kakehashi.models.config import RNNConfig, TransformerConfig, model_config
 from kakehashi.training.config import (
+    FSDP,
     CallbacksConfig,
     LoggerConfig,
     ObjectiveConfig,
@@ -110,4 +111,9 @@ def read_config(config: DictConfig) -> TrainConfig:
         raise ConfigError(str(error)) from error
     assert isinstance(read, TrainConfig)
     read.model = model_config(plain["model"])
+    if read.trainer.strategy == FSDP and isinstance(read.model, RNNConfig):
+        raise ConfigError(
+            "trainer.strategy=fsdp spreads the layers of a Transformer over processes, and "
+            "model=rnn has none: use trainer.strategy=ddp"
+        )
     return read

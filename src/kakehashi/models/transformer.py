@@ -98,12 +98,18 @@ class DecoderLayer(nn.Module):
         self,
         x: Float[Tensor, "B N D"],
         allowed: Bool[Tensor, "1 1 N N"],
-        memory: Memory,
+        annotations: Float[Tensor, "B M D"],
+        source_allowed: Bool[Tensor, "B 1 1 M"],
         return_weights: bool = False,
     ) -> tuple[
         Float[Tensor, "B N D"], Float[Tensor, "B H N N"] | None, Float[Tensor, "B H N M"] | None
     ]:
-        """All target positions at once; self- and cross-attention weights if asked for."""
+        """All target positions at once; self- and cross-attention weights if asked for.
+
+        All of the layer's weights are used in here and nowhere else: where they are sharded, they
+        are whole for as long as this runs.
+        """
+        memory = self.cross_attention.memory(annotations, source_allowed)
         query = self.self_residual.before(x)
         y, self_weights = self.self_attention.self_forward(query, allowed, return_weights)
         x, cross_weights = self._rest(self.self_residual.after(x, y), memory, return_weights)
@@ -221,9 +227,10 @@ class Transformer(TranslationModel[TransformerState]):
     ) -> tuple[Tensor, list[Tensor], list[Tensor]]:
         x = self.target_embedding(target)
         mask = causal_mask(target.shape[1], target.device)
+        source = encoded.annotations, padding_mask(encoded.allowed)
         self_maps, cross_maps = [], []
-        for layer, memory in zip(self.decoder, self._memories(encoded), strict=True):
-            x, self_weights, cross_weights = layer(x, mask, memory, return_weights)
+        for layer in self.decoder:
+            x, self_weights, cross_weights = layer(x, mask, *source, return_weights)
             if return_weights:
                 self_maps.append(self_weights)
                 cross_maps.append(cross_weights)

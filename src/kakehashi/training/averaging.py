@@ -17,6 +17,7 @@ from kakehashi.training.config import AveragingConfig
 from kakehashi.training.mean import Mean
 from kakehashi.training.module import TranslationTask
 from kakehashi.training.plan import Plan
+from kakehashi.training.sharding import gathered, share_of
 from kakehashi.training.snapshot import open_snapshot
 from kakehashi.training.updates import UpdateCallback
 
@@ -42,7 +43,7 @@ class WeightMean(UpdateCallback):
         if self.count == 1:
             self.weights = {name: p.float().clone() for name, p in now.items()}
             return
-        self.weights = {name: self.weights[name].to(p.device) for name, p in now.items()}
+        self.weights = {name: share_of(self.weights[name], p) for name, p in now.items()}
         share = 1.0 / self.count if self.config.kind == "mean" else 1.0 - self.config.decay
         mine = [self.weights[name] for name in now]
         torch._foreach_lerp_(mine, [p.float() for p in now.values()], share)
@@ -55,7 +56,7 @@ class WeightMean(UpdateCallback):
             self.add(task.model)
 
     def state_dict(self) -> dict[str, Any]:
-        return super().state_dict() | {"weights": self.weights, "count": self.count}
+        return super().state_dict() | {"weights": gathered(self.weights), "count": self.count}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         super().load_state_dict(state_dict)

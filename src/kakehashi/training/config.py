@@ -12,6 +12,10 @@ OPTIMIZERS = ("muon", "adamw", "adam")
 AVERAGES = ("none", "mean", "ema", "last_k")
 PRECISIONS = ("32-true", "64-true", "bf16-mixed", "16-mixed", "bf16-true")
 
+FSDP = "fsdp"
+"""The strategy by which each process keeps a share of the weights (see sharding.py)."""
+SHARED_PRECISIONS = ("32-true", "bf16-mixed")
+
 
 @dataclass
 class TrainerConfig:
@@ -39,6 +43,8 @@ class TrainerConfig:
     accelerator: str = "auto"
     devices: int = 1
     strategy: str = "auto"
+    """auto, ddp or another name of Lightning's; fsdp: weights, gradients and the optimiser's
+    memory spread over the processes, for models that don't fit one device."""
     num_nodes: int = 1
     deterministic: bool = True
     threads: int | None = None
@@ -70,15 +76,32 @@ class TrainerConfig:
                 raise ConfigError(
                     f"trainer.{setting} is {getattr(self, setting)}: it must be above 0"
                 )
-        if self.strategy.startswith(("fsdp", "deepspeed")):
-            raise ConfigError(
-                f"trainer.strategy is {self.strategy!r}: optimisers, means of weights and the "
-                "choice of what is kept need whole weights on each device; use ddp (a device of "
-                "80 GB holds 3 billion parameters and their optimiser's states)"
-            )
+        if self.strategy.startswith((FSDP, "deepspeed")):
+            self._check_shares()
         if self.precision not in PRECISIONS:
             raise ConfigError(
                 f"trainer.precision is {self.precision!r}; it can be {', '.join(PRECISIONS)}"
+            )
+
+    def _check_shares(self) -> None:
+        """Of weights that are spread over the processes."""
+        said = f"trainer.strategy is {self.strategy!r}"
+        if self.strategy != FSDP:
+            raise ConfigError(f"{said}: the one way to spread weights over processes is {FSDP}")
+        if self.devices * self.num_nodes == 1:
+            raise ConfigError(
+                f"{said} and there is one process (trainer.devices=1): there is nothing to share, "
+                "set trainer.devices, or trainer.strategy=auto"
+            )
+        if self.max_minutes is not None:
+            raise ConfigError(
+                f"{said}, with which an update is not timed ahead: give trainer.max_updates or "
+                f"trainer.max_epochs in place of trainer.max_minutes={self.max_minutes}"
+            )
+        if self.precision not in SHARED_PRECISIONS:
+            raise ConfigError(
+                f"{said}, with which trainer.precision can be {' or '.join(SHARED_PRECISIONS)}; "
+                f"it is {self.precision}"
             )
 
 

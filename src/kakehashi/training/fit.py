@@ -1,5 +1,6 @@
 """A whole training run: loop, callbacks, and the choice of the weights to keep."""
 
+import copy
 import logging
 import warnings
 from collections.abc import Callable, Iterator
@@ -23,6 +24,7 @@ from kakehashi.training.callbacks import NEVER, Patience, Recorder, ValidationCl
 from kakehashi.training.checkpoint import load_checkpoint, load_weights
 from kakehashi.training.checkpoint_io import AtomicCheckpointIO
 from kakehashi.training.config import (
+    FSDP,
     CallbacksConfig,
     LoggerConfig,
     ObjectiveConfig,
@@ -44,6 +46,7 @@ from kakehashi.training.resume import check_fits, going_on_from
 from kakehashi.training.saving import BEST, Checkpoints, is_whole, link, validated
 from kakehashi.training.schedule import Schedule, ScheduleConfig
 from kakehashi.training.seeds import SeededBatches
+from kakehashi.training.sharding import ShardedStrategy, Whole, whole
 from kakehashi.training.stopping import StopRequest, handlers_restored
 from kakehashi.training.validation import Validated, Validator
 
@@ -127,8 +130,9 @@ class _Run:
             self._go_on()
         self.schedule = Schedule(settings.schedule, self.plan.total)
         self.request = StopRequest()
+        sharded = trainer.strategy == FSDP
         self.task = TranslationTask(
-            model,
+            copy.deepcopy(model) if sharded else model,
             settings.objective,
             settings.optimizer,
             self.schedule,
@@ -137,6 +141,7 @@ class _Run:
             fused=trainer.precision != "16-mixed",
             guide=settings.guide,
             request=self.request,
+            whole=Whole(model) if sharded else None,
         )
         self.recorder = Recorder(trainer.log_every)
         self.faults = Faults(
@@ -215,6 +220,9 @@ class _Run:
 
     def _trainer(self) -> lightning.Trainer:
         config = self.settings.trainer
+        strategy: str | ShardedStrategy = config.strategy
+        if strategy == FSDP:
+            strategy = ShardedStrategy(config.devices * config.num_nodes)
         plugins: list[Any] = [AtomicCheckpointIO()]
         if SLURMEnvironment.detect():
             # it would write checkpoints of its own, in the middle of an update
@@ -224,7 +232,7 @@ class _Run:
                 accelerator=config.accelerator,
                 devices=config.devices,
                 num_nodes=config.num_nodes,
-                strategy=config.strategy,
+                strategy=strategy,
                 precision=config.precision,  # type: ignore[arg-type]
                 deterministic=config.deterministic,
                 max_epochs=-1,
@@ -297,7 +305,9 @@ class _Run:
         if kind == "last_k":
             newest = validated(self.checkpoints.folder)[: self.settings.callbacks.averaging.k]
             return mean_of_checkpoints([path for path in newest if is_whole(path)])
-        return self.average.weights if kind != "none" and self.average.count else None
+        if kind == "none" or not self.average.count:
+            return None
+        return {name: whole(weight).cpu() for name, weight in self.average.weights.items()}
 
 
 class _Loaders(lightning.LightningDataModule):

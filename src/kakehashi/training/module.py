@@ -7,13 +7,13 @@ from typing import Any
 
 import lightning
 import torch
-from lightning.pytorch.strategies import FSDPStrategy
 from lightning.pytorch.utilities.types import OptimizerLRScheduler
 from torch import Tensor
 
 from kakehashi.data.batching import Batch
 from kakehashi.errors import Stopped
 from kakehashi.models.interface import TranslationModel
+from kakehashi.models.transformer import Transformer
 from kakehashi.training.agreement import gathered
 from kakehashi.training.config import ObjectiveConfig, OptimizerConfig
 from kakehashi.training.guidance import Guide
@@ -21,6 +21,7 @@ from kakehashi.training.memory import enough_memory, in_parts, out_of_memory, pa
 from kakehashi.training.objective import cross_entropy
 from kakehashi.training.optimizer import build_optimizer
 from kakehashi.training.schedule import Schedule
+from kakehashi.training.sharding import Whole, shard
 from kakehashi.training.spoken import Spoken
 from kakehashi.training.stopping import StopRequest
 from kakehashi.training.tokens import (
@@ -65,8 +66,12 @@ class TranslationTask(lightning.LightningModule):
         fused: bool = True,
         guide: Guide | None = None,
         request: StopRequest | None = None,
+        whole: Whole | None = None,
     ) -> None:
-        """``facts``: plain values to keep in every checkpoint (tokenizer hash, seed, ...)."""
+        """``facts``: plain values to keep in every checkpoint (tokenizer hash, seed, ...).
+
+        ``whole``: another model like this one; then each process trains a share of this one.
+        """
         super().__init__()
         self.model = model
         self.objective = objective
@@ -77,6 +82,7 @@ class TranslationTask(lightning.LightningModule):
         self.fused = fused
         self.guide = guide
         self.request = StopRequest() if request is None else request
+        self.whole = whole
         self.spoken = Spoken(model)
         self.tally = Tally()
         self.validated: Validated | None = None
@@ -96,6 +102,13 @@ class TranslationTask(lightning.LightningModule):
         """Why the latest update was skipped; None: it was made."""
         self.suspects: list[tuple[list[int], float]] = []
         """Of a skipped update: the pairs of each batch of this process, and its loss a token."""
+
+    def configure_model(self) -> None:
+        """Lightning calls this once all processes know of each other."""
+        if self.whole is not None:
+            assert isinstance(self.model, Transformer)  # no other is let through (TrainConfig)
+            assert self.device_mesh is not None
+            shard(self.model, self.device_mesh["data_parallel"])
 
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
         """The summed loss of the batch's real target tokens, over ``NOMINAL`` (see tokens.py).
@@ -193,7 +206,7 @@ class TranslationTask(lightning.LightningModule):
         window = self.window
         mine = window.total()
         everyone = self._over_processes(mine)
-        norm = self._gradient_norm().to(everyone)
+        norm = gradient_norm(self.parameters()).to(everyone)
         numbers = torch.cat([everyone, mine, norm.reshape(1)]).tolist()
         sums, own, raw_norm = Sums(*numbers[:4]), Sums(*numbers[4:8]), numbers[8]
         accumulate = self.trainer.accumulate_grad_batches
@@ -227,12 +240,6 @@ class TranslationTask(lightning.LightningModule):
         torch.distributed.all_reduce(everyone)
         return everyone
 
-    def _gradient_norm(self) -> Tensor:
-        norm = gradient_norm(self.parameters())
-        if isinstance(self.trainer.strategy, FSDPStrategy):  # every process holds a share
-            return self._over_processes(norm.square()).sqrt()
-        return norm
-
     def _features(self, batch: Batch) -> tuple[Tensor, Tensor | None]:
         """Decoder outputs, and the weighted summed loss of the guided heads while there is one."""
         source, allowed = batch.source, batch.source_allowed
@@ -245,12 +252,15 @@ class TranslationTask(lightning.LightningModule):
 
     def on_validation_epoch_start(self) -> None:
         self.tally = Tally()
+        if self.whole is not None:
+            self.whole.take(self.model, self.device)
 
     def validation_step(self, batch: Batch, batch_idx: int) -> None:
         """Gather one batch; the scores are formed over all of them."""
         if self.request.number:
             return  # there is nothing to save in the middle of a validation
-        self.validator.visit(self.model, batch, self.tally)
+        model = self.model if self.whole is None else self.whole.model.eval()
+        self.validator.visit(model, batch, self.tally)
 
     def on_validation_epoch_end(self) -> None:
         """The scores of all processes' batches.
@@ -258,6 +268,8 @@ class TranslationTask(lightning.LightningModule):
         Raises:
             Stopped: in every process, when one of them was asked to.
         """
+        if self.whole is not None:
+            self.whole.release()
         heard = gathered(self.trainer, (self.tally, self.request.number))
         if number := max(number for _, number in heard):
             raise Stopped(number)

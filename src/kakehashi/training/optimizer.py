@@ -6,9 +6,11 @@ from typing import Any, overload
 
 import torch
 from torch import Tensor, nn
+from torch.distributed.tensor import DTensor
 from torch.optim import Adam, AdamW, Optimizer
 
 from kakehashi.training.config import OptimizerConfig
+from kakehashi.training.sharding import share_of, whole
 
 NEWTON_SCHULZ = (3.4445, -4.7750, 2.0315)
 """Jordan's quintic: it sends every singular value in (0, 1] to somewhere near 1, and fast."""
@@ -137,7 +139,7 @@ class Muon(Optimizer):
         return loss
 
     def _step_matrices(self, group: dict[str, Any]) -> None:
-        for parameters in _by_shape(p for p in group["params"] if p.grad is not None):
+        for parameters in _stacks(p for p in group["params"] if p.grad is not None):
             gradients = [p.grad for p in parameters if p.grad is not None]
             for p in parameters:
                 if "momentum" not in self.state[p]:
@@ -145,19 +147,23 @@ class Muon(Optimizer):
             buffers = [self.state[p]["momentum"] for p in parameters]
             torch._foreach_lerp_(buffers, gradients, 1.0 - group["momentum"])
             ahead = torch._foreach_lerp(gradients, buffers, group["momentum"])
-            directions = orthogonalise(torch.stack(ahead), group["steps"])
+            stack = torch.stack([whole(matrix) for matrix in ahead])
+            directions = orthogonalise(stack, group["steps"]).unbind()
+            shares = [share_of(d, p) for d, p in zip(directions, parameters, strict=True)]
             rows, columns = parameters[0].shape
             if group["weight_decay"]:
                 torch._foreach_mul_(parameters, 1.0 - group["lr"] * group["weight_decay"])
             scale = math.sqrt(max(1.0, rows / columns))
-            torch._foreach_add_(parameters, directions.unbind(), alpha=-group["lr"] * scale)
+            torch._foreach_add_(parameters, shares, alpha=-group["lr"] * scale)
 
 
-def _by_shape(parameters: Iterable[Tensor]) -> list[list[Tensor]]:
-    shapes: dict[torch.Size, list[Tensor]] = {}
-    for parameter in parameters:
-        shapes.setdefault(parameter.shape, []).append(parameter)
-    return list(shapes.values())
+def _stacks(parameters: Iterable[Tensor]) -> list[list[Tensor]]:
+    """By shape; what is in shares alone, so that a device holds one whole matrix at a time."""
+    stacks: dict[tuple[torch.Size, int], list[Tensor]] = {}
+    for place, parameter in enumerate(parameters):
+        alone = place if isinstance(parameter, DTensor) else -1
+        stacks.setdefault((parameter.shape, alone), []).append(parameter)
+    return list(stacks.values())
 
 
 def orthogonalise(matrices: Tensor, steps: int = 5) -> Tensor:

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from kakehashi.data.batching import Batch
+from kakehashi.training.sharding import whole
 
 NOMINAL = 1024.0
 """What sums are divided by before they are differentiated, so that half precision can hold their
@@ -95,7 +96,8 @@ def gradient_scale(targets: float, batches: int, processes: int) -> float:
 
 def gradient_norm(parameters: Iterable[nn.Parameter]) -> Tensor:
     """The Euclidean norm of all gradients together, on the device; 0 where there are none."""
-    return torch.nn.utils.get_total_norm([p.grad for p in parameters if p.grad is not None])
+    norm = torch.nn.utils.get_total_norm([p.grad for p in parameters if p.grad is not None])
+    return whole(norm)
 
 
 @torch.no_grad()
