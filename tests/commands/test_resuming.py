@@ -19,6 +19,7 @@ from tests.training.states import curves, state_of
 
 from kakehashi.commands.lock import held, is_held
 from kakehashi.commands.resuming import check_unchanged, expand, quoted, record
+from kakehashi.commands.train import train
 from kakehashi.errors import ConfigError
 
 
@@ -72,6 +73,40 @@ def test_what_changed_is_named_with_both_values(tmp_path):
     assert "model.old was [1] and is not there" in said
     assert "resume_changed=true" in said
     check_unchanged(OmegaConf.create(other), folder, told=True)
+
+
+def test_the_optimiser_cannot_be_changed(tmp_path):
+    folder = made(tmp_path / "run", [], {"trainer": {}, "optimizer": {"beta1": 0.9}})
+    other = OmegaConf.create({"trainer": {}, "optimizer": {"beta1": 0.8}})
+    with pytest.raises(ConfigError, match=r"optimizer.beta1 was 0.9 and is 0.8: the optimiser"):
+        check_unchanged(other, folder, told=True)
+
+
+def test_who_is_refused_touches_nothing(tmp_path, monkeypatch, capsys):
+    """A second process that comes while the first has not written anything yet."""
+    monkeypatch.setattr("kakehashi.commands.lock.PATIENCE", 1)
+    monkeypatch.setattr(sys, "argv", ["kakehashi"])
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "run"
+    folder.mkdir()
+    with held(folder), pytest.raises(SystemExit) as end:
+        train(["hydra.run.dir=run", "resume=auto"])
+    assert end.value.code == 1
+    assert "another process is training in" in capsys.readouterr().err
+    assert folder.exists()
+
+
+def test_words_of_a_refused_start_leave_no_trace(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["kakehashi"])
+    folder = made(tmp_path / "run", ["seed=2"], {"seed": 2, "trainer": {}})
+    (folder / "checkpoints").mkdir()
+    before = {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+    monkeypatch.chdir(folder)
+    for words in (["seed=7"], ["seed=7", "resume=auto"], ["optimizer.beta1=2"]):
+        with pytest.raises(SystemExit):
+            train([f"hydra.run.dir={quoted(str(folder))}", *words])
+    assert {p.name: p.read_bytes() for p in folder.iterdir() if p.is_file()} == before
+    assert "Traceback" not in capsys.readouterr().err
 
 
 def test_one_process_at_a_time(tmp_path):

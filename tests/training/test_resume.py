@@ -6,11 +6,13 @@ from pathlib import Path
 
 import pytest
 import torch
+from lightning.pytorch.callbacks import Callback
 from tests.training.states import curves, state_of
 
 from kakehashi.errors import TrainingError
 from kakehashi.models.build import build_model
 from kakehashi.models.config import RNNConfig, TransformerConfig
+from kakehashi.training import fit as fit_module
 from kakehashi.training.checkpoint import load_checkpoint, write_checkpoint
 from kakehashi.training.config import (
     AveragingConfig,
@@ -33,14 +35,16 @@ def model(name: str = "transformer"):
     return build_model(config, 17)
 
 
-def settings(**trainer) -> FitSettings:
+def settings(averaging: str = "ema", **trainer) -> FitSettings:
     # three updates an epoch and a half: validations, checkpoints and epochs end apart
     trainer = {"max_updates": 17, "validate_every": 5, "accumulate": 2, "log_every": 2} | trainer
     return FitSettings(
         TrainerConfig(accelerator="cpu", **trainer),
         optimizer=OptimizerConfig("muon", learning_rate=0.01),
         schedule=ScheduleConfig("linear", warmup_updates=3),
-        callbacks=CallbacksConfig(AveragingConfig("ema", start=0.2), patience=9, save_minutes=0),
+        callbacks=CallbacksConfig(
+            AveragingConfig(averaging, start=0.2, k=2), patience=9, save_minutes=0
+        ),
         logger=LoggerConfig(csv=True, tensorboard=False),
         facts={"seed": 3, "tokenizer_sha256": "a tokenizer"},
         seed=3,
@@ -58,12 +62,15 @@ def checkpoints(folder: Path) -> list[Path]:
     )
 
 
-@pytest.mark.parametrize(("name", "stops"), [("transformer", (5, 6, 16)), ("rnn", (4,))])
-def test_goes_on_from_any_update(numbers, tmp_path, monkeypatch, name, stops):
+@pytest.mark.parametrize(
+    ("name", "averaging", "stops"),
+    [("transformer", "ema", (5, 6, 16)), ("transformer", "mean", (9,)), ("rnn", "last_k", (12,))],
+)
+def test_goes_on_from_any_update(numbers, tmp_path, monkeypatch, name, averaging, stops):
     """Over two epochs; whatever the update after which it stopped, later states are the same."""
     keep_all(monkeypatch)
     whole = tmp_path / "whole"
-    first = fit(model(name), numbers, numbers.validator(), settings(), whole)
+    first = fit(model(name), numbers, numbers.validator(), settings(averaging), whole)
     assert first.updates == 17
     assert first.epochs > 2
     kept = checkpoints(whole)
@@ -81,7 +88,9 @@ def test_goes_on_from_any_update(numbers, tmp_path, monkeypatch, name, stops):
                 whole / "checkpoints" / f"update-{best['update']}.ckpt", part / "checkpoints"
             )
         again = model(name)
-        fitted = fit(again, numbers, numbers.validator(), replace(settings(), resume=True), part)
+        fitted = fit(
+            again, numbers, numbers.validator(), replace(settings(averaging), resume=True), part
+        )
         for path in checkpoints(part):
             assert state_of(path) == states[path.name], f"stopped at {stop}, differs at {path.name}"
         assert fitted.resumed == [stop]
@@ -219,3 +228,70 @@ def test_a_full_disk_ends_the_run_and_leaves_what_there_was(numbers, stopped, mo
     monkeypatch.undo()
     assert names(stopped) == before
     assert go_on(numbers, stopped).resumed == [8]
+
+
+def test_a_time_budget_goes_on_with_the_number_of_updates_that_it_had_fixed(
+    numbers, tmp_path, monkeypatch
+):
+    class Tired(Callback):
+        def on_train_batch_end(self, trainer, module, *_):
+            if module.schedule.total is not None and trainer.global_step > 14:
+                raise RuntimeError("tired")
+
+    chosen = settings(max_updates=None, max_minutes=0.02, validate_every=0.5)
+    with monkeypatch.context() as patched:
+        callbacks = fit_module._Run._callbacks
+        patched.setattr(fit_module._Run, "_callbacks", lambda self: [*callbacks(self), Tired()])
+        with pytest.raises(RuntimeError, match="tired"):
+            fit(model(), numbers, numbers.validator(), chosen, tmp_path / "timed")
+    timed = model()
+    fitted = fit(
+        timed, numbers, numbers.validator(), replace(chosen, resume=True), tmp_path / "timed"
+    )
+    total = fitted.total_updates
+    assert fitted.updates == total > 14
+    counted = settings(max_updates=total, validate_every=0.5)
+    whole = model()
+    fit(whole, numbers, numbers.validator(), counted, tmp_path / "counted")
+    name = f"checkpoints/update-{total}.ckpt"
+    first, second = (load_checkpoint(tmp_path / run / name) for run in ("timed", "counted"))
+    assert first["state_dict"].keys() == second["state_dict"].keys()
+    for name, weight in first["state_dict"].items():
+        assert torch.equal(weight, second["state_dict"][name])
+
+
+def test_a_run_stopped_in_its_scoring_does_without_a_best_checkpoint_that_is_lost(
+    numbers, tmp_path, capfd
+):
+    fit(model(), numbers, numbers.validator(), settings(max_updates=8), tmp_path)
+    folder = tmp_path / "checkpoints"
+    state = load_checkpoint(folder / "update-8.ckpt")
+    state["callbacks"]["Checkpoints"]["best"]["update"] = 5
+    write_checkpoint(state, folder / "update-8.ckpt")
+    (folder / "best.ckpt").unlink()
+    done = fit(
+        model(),
+        numbers,
+        numbers.validator(),
+        replace(settings(max_updates=8), resume=True),
+        tmp_path,
+    )
+    assert done.updates == 8
+    assert "is lost" in capfd.readouterr().err
+    assert load_checkpoint(folder / "best.ckpt")["global_step"] == 8
+
+
+def test_curves_stay_while_nothing_new_is_saved(numbers, tmp_path, monkeypatch):
+    """A run may be killed between going on and its next checkpoint."""
+    fit(model(), numbers, numbers.validator(), settings(max_updates=8), tmp_path)
+    before = (tmp_path / "curves" / "metrics.csv").read_bytes()
+
+    class Killed(Callback):
+        def on_train_batch_start(self, *_):
+            assert (tmp_path / "curves" / "metrics.csv").read_bytes() == before
+            raise SystemExit(9)
+
+    callbacks = fit_module._Run._callbacks
+    monkeypatch.setattr(fit_module._Run, "_callbacks", lambda self: [Killed(), *callbacks(self)])
+    with pytest.raises(SystemExit):
+        go_on(numbers, tmp_path)

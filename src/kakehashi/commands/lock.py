@@ -42,11 +42,11 @@ def held(folder: Path) -> Iterator[None]:
     descriptor = os.open(folder, os.O_RDONLY)
     _open.add(descriptor)
     try:
-        tries = 1
-        while not _lock(descriptor) and tries < PATIENCE:
+        for _ in range(PATIENCE):
+            if _lock(descriptor):
+                break
             time.sleep(0.1)
-            tries += 1
-        if tries == PATIENCE:
+        else:
             raise ConfigError(
                 f"another process is training in {folder} at this moment: wait for it, or stop it"
             )
