@@ -59,7 +59,7 @@ def test_tsv_with_a_header_counts_its_lines_from_the_header(tmp_path: Path) -> N
 def test_a_tsv_line_with_too_few_columns_is_named(tmp_path: Path) -> None:
     path = tmp_path / "a.tsv"
     path.write_text("a\tb\nc\n")
-    with pytest.raises(DataError, match="line 2: 1 columns, column 2 is asked"):
+    with pytest.raises(DataError, match="line 2: 1 column, where line 1 has 2"):
         read_table(path, None, None)
     with pytest.raises(DataError, match="numbered from 1"):
         read_table(path, "0", "1")
