@@ -1,10 +1,12 @@
 import gzip
 import json
+import lzma
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import zstandard
 
 from kakehashi.data.pairfiles import read_plain, read_table
 from kakehashi.errors import DataError
@@ -90,9 +92,11 @@ def test_parquet_flat_nested_and_compressed(tmp_path: Path) -> None:
     table = pa.table({"de": SOURCE, "en": TARGET, "n": [2, 3, 5, 7], "translation": nested})
     path = tmp_path / "a.parquet"
     pq.write_table(table, path)
-    packed = tmp_path / "a.parquet.gz"
-    packed.write_bytes(gzip.compress(path.read_bytes()))
-    for file, prefix in ((path, ""), (path, "translation."), (packed, "translation.")):
+    packings = {".gz": gzip.compress, ".xz": lzma.compress, ".zst": zstandard.compress}
+    packed = [tmp_path / f"a.parquet{suffix}" for suffix in packings]
+    for file, pack in zip(packed, packings.values(), strict=True):
+        file.write_bytes(pack(path.read_bytes()))
+    for file, prefix in ((path, ""), *((file, "translation.") for file in (path, *packed))):
         pairs = read_table(file, f"{prefix}de", f"{prefix}en")
         assert (pairs.source, pairs.target) == (SOURCE, TARGET)
     with pytest.raises(DataError, match="no field 'fr'; there are de, en"):

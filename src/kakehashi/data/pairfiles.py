@@ -120,7 +120,8 @@ def _parquet_rows(
     number = 0
     with open_bytes(path, watch) as stream:
         try:
-            file = pq.ParquetFile(stream)
+            # Its table of contents is at the end, where most compressed files can't be entered.
+            file = pq.ParquetFile(stream if stream.seekable() else pa.BufferReader(stream.read()))
             present = [column.path for column in file.schema]
             for column in columns:
                 if column not in present:
