@@ -114,3 +114,13 @@ def test_what_is_no_table_is_refused(tmp_path: Path) -> None:
         read_table(tmp_path / "a.txt", "de", "en")
     with pytest.raises(DataError, match="which fields"):
         read_table(path, None, None)
+
+
+def test_bytes_in_parquet_that_are_not_utf_8_are_named_with_their_row(tmp_path: Path) -> None:
+    """Nobody checks them when such a file is written."""
+    path = tmp_path / "a.parquet"
+    source = ["a", "b", "c"]
+    target = pa.array([b"a", b"b", "grün".encode("latin-1")], pa.binary()).view(pa.string())
+    pq.write_table(pa.table({"de": source, "en": target}), path)
+    with pytest.raises(DataError, match=r"a\.parquet, row 3: field 'en' holds byte 0xFC"):
+        read_table(path, "de", "en")

@@ -33,7 +33,14 @@ _OTHER_MARKS = {
     codecs.BOM_UTF16_BE: "UTF-16",
 }
 _INVISIBLE = frozenset(("Cc", "Cf", "Zs", "Zl", "Zp"))
-_DECOMPRESSION_ERRORS = (EOFError, lzma.LZMAError, zlib.error, zstandard.ZstdError)
+DECOMPRESSION_ERRORS = (
+    EOFError,
+    gzip.BadGzipFile,
+    lzma.LZMAError,
+    zlib.error,
+    zstandard.ZstdError,
+)
+"""Of damaged files, beside OSError, by whichever library they are read."""
 
 
 def is_blank(text: str) -> bool:
@@ -67,10 +74,8 @@ def open_bytes(path: str | Path, watch: Watch | None = None) -> Iterator[BinaryI
         try:
             with _decompressed(stream, path.suffix) as content:
                 yield content
-        except _DECOMPRESSION_ERRORS as error:
+        except DECOMPRESSION_ERRORS as error:
             raise DataError(f"{path} is truncated or damaged ({error}); fetch it again") from error
-        except gzip.BadGzipFile as error:
-            raise DataError(f"{path} is not a gzip file, or is damaged ({error})") from error
 
 
 @contextmanager
@@ -92,6 +97,13 @@ def read_bytes(path: str | Path) -> bytes:
     """The whole file, decompressed; raises DataError like `open_bytes`."""
     with open_bytes(path) as stream:
         return stream.read()
+
+
+def check_whole(path: str | Path) -> None:
+    """Raises DataError like `open_bytes` where a compressed file can't be read to its end."""
+    with open_bytes(path) as stream:
+        while Path(path).suffix in COMPRESSIONS and stream.read(1 << 20):
+            pass
 
 
 def read_lines(path: str | Path) -> list[str]:
