@@ -149,3 +149,15 @@ def test_the_embedded_corpus_by_its_name(
     ended = kakehashi("check", "tatoeba", "--source-language", "ja", "--no-languages")
     assert "train: 1 pairs, ja to en" in ended.out.decode()
     assert kakehashi("check", "tatoeba", "--source-language", "xx").status == 1
+
+
+def test_fields_that_are_not_said_are_asked_for_by_the_options_that_there_are(
+    kakehashi: Any, tmp_path: Path
+) -> None:
+    write_lines(tmp_path / "a.jsonl", ['{"de": "eins", "en": "one"}'])
+    ended = kakehashi("check", tmp_path / "a.jsonl", "--target-language", "en")
+    assert ended.status == 1
+    assert "a.jsonl: say which fields hold the two sides (--source-column and" in ended.err
+    assert "data." not in ended.err
+    languages = ["--source-language", "de", "--target-language", "en", "--no-languages"]
+    assert kakehashi("check", tmp_path / "a.jsonl", *languages).status == 0

@@ -96,8 +96,8 @@ def test_overlaps_name_the_side() -> None:
 
 
 def test_controls_are_told_and_left_alone() -> None:
-    source = ["a\x00b", "ü\u00a0 犬 \u200b", "c\td", "", "x\ufeff\x0cy", "\x00\x00"]
-    target = ["a", "\u00ad", "c\td", "\u2028", "y\x0c", "z"]
+    source = ["a\x00b", "ü\u00a0 犬 \u200b", "c\td", "", "x\ufeff\x0cy", "\x00\x00", "a\ud800b"]
+    target = ["a", "\u00ad", "c\td", "\u2028", "y\x0c", "z", "\udfff 🙂"]
     pairs = Pairs(list(source), list(target), "f")
     ledger = Ledger()
     enter_controls(pairs, "test", ledger)
@@ -110,6 +110,8 @@ def test_controls_are_told_and_left_alone() -> None:
         (5, "control character U+000C", "both"),
         (5, "zero width no-break space U+FEFF", "source"),
         (6, "control character U+0000", "source"),
+        (7, "half a surrogate pair U+D800", "source"),
+        (7, "half a surrogate pair U+DFFF", "target"),
     ]
     assert {entry.action for entry in ledger} == {"kept"}
     assert str(ledger.totals()[0]) == ("test: control character U+0000, kept: 2 pairs (lines 1, 6)")

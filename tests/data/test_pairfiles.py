@@ -1,10 +1,12 @@
 import gzip
 import json
+import lzma
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import zstandard
 
 from kakehashi.data.pairfiles import read_plain, read_table
 from kakehashi.errors import DataError
@@ -59,7 +61,7 @@ def test_tsv_with_a_header_counts_its_lines_from_the_header(tmp_path: Path) -> N
 def test_a_tsv_line_with_too_few_columns_is_named(tmp_path: Path) -> None:
     path = tmp_path / "a.tsv"
     path.write_text("a\tb\nc\n")
-    with pytest.raises(DataError, match="line 2: 1 columns, column 2 is asked"):
+    with pytest.raises(DataError, match="line 2: 1 column, where line 1 has 2"):
         read_table(path, None, None)
     with pytest.raises(DataError, match="numbered from 1"):
         read_table(path, "0", "1")
@@ -90,9 +92,11 @@ def test_parquet_flat_nested_and_compressed(tmp_path: Path) -> None:
     table = pa.table({"de": SOURCE, "en": TARGET, "n": [2, 3, 5, 7], "translation": nested})
     path = tmp_path / "a.parquet"
     pq.write_table(table, path)
-    packed = tmp_path / "a.parquet.gz"
-    packed.write_bytes(gzip.compress(path.read_bytes()))
-    for file, prefix in ((path, ""), (path, "translation."), (packed, "translation.")):
+    packings = {".gz": gzip.compress, ".xz": lzma.compress, ".zst": zstandard.compress}
+    packed = [tmp_path / f"a.parquet{suffix}" for suffix in packings]
+    for file, pack in zip(packed, packings.values(), strict=True):
+        file.write_bytes(pack(path.read_bytes()))
+    for file, prefix in ((path, ""), *((file, "translation.") for file in (path, *packed))):
         pairs = read_table(file, f"{prefix}de", f"{prefix}en")
         assert (pairs.source, pairs.target) == (SOURCE, TARGET)
     with pytest.raises(DataError, match="no field 'fr'; there are de, en"):
@@ -110,3 +114,13 @@ def test_what_is_no_table_is_refused(tmp_path: Path) -> None:
         read_table(tmp_path / "a.txt", "de", "en")
     with pytest.raises(DataError, match="which fields"):
         read_table(path, None, None)
+
+
+def test_bytes_in_parquet_that_are_not_utf_8_are_named_with_their_row(tmp_path: Path) -> None:
+    """Nobody checks them when such a file is written."""
+    path = tmp_path / "a.parquet"
+    source = ["a", "b", "c"]
+    target = pa.array([b"a", b"b", "grün".encode("latin-1")], pa.binary()).view(pa.string())
+    pq.write_table(pa.table({"de": source, "en": target}), path)
+    with pytest.raises(DataError, match=r"a\.parquet, row 3: field 'en' holds byte 0xFC"):
+        read_table(path, "de", "en")

@@ -89,6 +89,47 @@ def test_a_truncated_file_is_an_error(tmp_path: Path, suffix: str) -> None:
 
 
 @pytest.mark.parametrize("suffix", [".gz", ".xz", ".bz2", ".zst"])
+def test_nothing_after_a_compressed_part_is_lost(tmp_path: Path, suffix: str) -> None:
+    """What is neither another whole part nor padding is refused."""
+    path = tmp_path / f"text{suffix}"
+    first, second = (COMPRESS[suffix](text) for text in (b"a\nb\n", b"c\nd\n"))
+    damaged = bytes([second[0] ^ 1]) + second[1:]
+    for rest in (damaged, second[:-1], second[:2], b"what does not belong there", b"\0\0\0\0x"):
+        path.write_bytes(first + rest)
+        with pytest.raises(DataError, match=f"text{suffix}"):
+            read_lines(path)
+        with pytest.raises(DataError, match=f"text{suffix}"):
+            list(iter_lines(path))
+
+
+def test_parts_of_an_xz_file_may_be_padded_with_fours_of_zero_bytes(tmp_path: Path) -> None:
+    path = tmp_path / "text.xz"
+    first, second = (lzma.compress(text) for text in (b"a\n", b"b\n"))
+    for between, after in ((4, 0), (0, 8), (40_000, 40_000)):
+        path.write_bytes(first + bytes(between) + second + bytes(after))
+        assert read_lines(path) == ["a", "b"]
+        path.write_bytes(first + bytes(between + 1) + second + bytes(after))
+        with pytest.raises(DataError, match=rf"damaged \({between + 1} zero bytes"):
+            read_lines(path)
+    path.write_bytes(first + bytes(6))
+    with pytest.raises(DataError, match=r"damaged \(6 zero bytes"):
+        read_lines(path)
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".xz", ".bz2", ".zst"])
+def test_a_compressed_file_without_a_byte_is_an_error(tmp_path: Path, suffix: str) -> None:
+    """A download that failed must not pass for a text without lines."""
+    path = tmp_path / f"text{suffix}"
+    path.write_bytes(b"")
+    with pytest.raises(DataError, match=f"text{suffix} is empty"):
+        read_lines(path)
+    with pytest.raises(DataError, match="is empty"):
+        list(iter_lines(path))
+    path.write_bytes(COMPRESS[suffix](b""))
+    assert read_lines(path) == list(iter_lines(path)) == []
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".xz", ".bz2", ".zst"])
 def test_a_file_with_a_false_suffix_is_an_error(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"text{suffix}"
     path.write_bytes(b"just text, not compressed at all\n" * 9)

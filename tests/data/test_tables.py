@@ -77,8 +77,9 @@ def test_csv_fields_are_verbatim_and_columns_have_names(tmp_path: Path) -> None:
         (b'a,b\n"c,d\ne,f\n', "line 2: not CSV .unexpected end of data"),
         (b'a,b\n"x\ny"z,d\n', "line 2: not CSV .*expected after"),
         (b"a,b\nc\rd,e\n", "line 2: not CSV .*new-line"),
-        (b'"a\nb",c\nd\n', "line 3: 1 columns, column 2"),
-        (b"a,b\n\nc,d\n", "line 2: 0 columns, column 2"),
+        (b'"a\nb",c\nd\n', "line 3: 1 column, where line 1 has 2"),
+        (b"a,b\n\nc,d\n", "line 2: 0 columns, where line 1 has 2"),
+        (b"a\nb,c\n", "line 1: 1 column, column 2 is asked"),
         (b"a,b\nc,\xff\n", "line 2: byte 0xFF"),
         (b"\n\n", "no pairs"),
     ],
@@ -99,3 +100,35 @@ def test_empty_lines_at_the_end_of_a_table_mean_nothing(
     (tmp_path / name).write_text(f"a{comma}b\n\nc{comma}d\n")
     with pytest.raises(DataError, match="line 2: 0 columns"):
         read_table(tmp_path / name, None, None)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        (
+            "a.tsv",
+            "ein haus\ta house\nder\tbaum\tthe tree\n",
+            "line 2: 3 columns, .* 1 has 2; .*TAB",
+        ),
+        ("a.tsv", "a\tb\tc\nd\te\n", "line 2: 2 columns, where line 1 has 3"),
+        ("a.tsv", "1\t2\nx\ta\tb\n", "line 2: 3 columns, where line 1 has 2"),
+        ("a.csv", 'a,b\n"c\nd",e\nf, "g, h"\n', "line 4: 3 columns, .* 1 has 2; .*double quotes"),
+    ],
+)
+def test_a_row_with_another_number_of_columns_is_refused(
+    tmp_path: Path, name: str, content: str, words: str
+) -> None:
+    """Else a text with a TAB loses what comes after it."""
+    path = tmp_path / name
+    path.write_text(content)
+    with pytest.raises(DataError, match=words):
+        read_table(path, None, None)
+
+
+def test_the_header_counts_as_a_row(tmp_path: Path) -> None:
+    path = tmp_path / "a.tsv"
+    path.write_text("de\ten\neins\tone\ttwo\n")
+    with pytest.raises(DataError, match="line 2: 3 columns, where line 1 has 2"):
+        read_table(path, "de", "en")
+    path.write_text("de\ten\tid\neins\tone\t7\nzwei\ttwo\t\n")
+    assert read_table(path, "de", "en").target == ["one", "two"]

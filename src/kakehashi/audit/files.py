@@ -6,7 +6,7 @@ from pathlib import Path
 from kakehashi.audit.findings import Text
 from kakehashi.data.config import DataConfig
 from kakehashi.data.corpora import load_corpus
-from kakehashi.data.pairfiles import read_table
+from kakehashi.data.pairfiles import SUFFIXES, read_table
 from kakehashi.data.reading import content_suffix, read_lines
 from kakehashi.data.scripts import scripts_of
 from kakehashi.errors import DataError
@@ -65,10 +65,19 @@ def language_of(path: str | Path) -> str:
 
 
 def _columns(path: str | Path, languages: Two, columns: Two) -> Two:
-    """The columns of a table: where none are said, fields are named like the languages."""
-    if content_suffix(path) in (".tsv", ".csv"):
+    """The columns of a table: where none are said, fields are named like the languages.
+
+    Raises DataError where neither is said.
+    """
+    suffix = content_suffix(path)
+    if suffix in (".tsv", ".csv"):
         return columns
     source, target = (column or code for column, code in zip(columns, languages, strict=True))
+    if suffix in SUFFIXES and (source is None or target is None):
+        raise DataError(
+            f"{path}: say which fields hold the two sides (--source-column and --target-column; "
+            "where they are named like the languages, --source-language and --target-language)"
+        )
     return source, target
 
 

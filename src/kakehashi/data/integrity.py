@@ -20,8 +20,12 @@ Indices = npt.NDArray[np.int64]
 Fingerprints = npt.NDArray[np.uint64]
 
 _VALID, _TEST = 1, 2
-_CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff]")
-"""What belongs in no sentence: controls, separators of lines and paragraphs, a BOM inside."""
+_CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff]")
+"""What belongs in no sentence: controls, separators of lines and paragraphs, a BOM inside.
+
+And half a surrogate pair, as JSON can have it: UTF-8 can't write it, and the tokenizer takes it for
+U+FFFD.
+"""
 
 
 def normalised(sentence: str) -> str:
@@ -64,7 +68,9 @@ def enter_controls(pairs: Pairs, split: str, ledger: Ledger) -> None:
 
 
 def _called(character: str) -> str:
-    name = unicodedata.name(character, "control character").lower()
+    surrogate = unicodedata.category(character) == "Cs"
+    unnamed = "half a surrogate pair" if surrogate else "control character"
+    name = unicodedata.name(character, unnamed).lower()
     return f"{name} U+{ord(character):04X}"
 
 

@@ -6,6 +6,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
+from kakehashi.data.arrow import column_texts
 from kakehashi.data.pairs import Pairs
 from kakehashi.data.reading import Watch, content_suffix, iter_lines, open_bytes
 from kakehashi.data.tables import column_pairs, csv_rows, tsv_rows
@@ -120,7 +121,8 @@ def _parquet_rows(
     number = 0
     with open_bytes(path, watch) as stream:
         try:
-            file = pq.ParquetFile(stream)
+            # Its table of contents is at the end, where most compressed files can't be entered.
+            file = pq.ParquetFile(stream if stream.seekable() else pa.BufferReader(stream.read()))
             present = [column.path for column in file.schema]
             for column in columns:
                 if column not in present:
@@ -130,14 +132,9 @@ def _parquet_rows(
                 # One level of nesting a time: translation {de, en} becomes translation.de and .en.
                 while any(pa.types.is_struct(column.type) for column in table.schema):
                     table = table.flatten()
-                sides = [table.column(column).to_pylist() for column in columns]
+                sides = [column_texts(table, column, str(path), number) for column in columns]
                 for pair in zip(*sides, strict=True):
                     number += 1
-                    for value, column in zip(pair, columns, strict=True):
-                        if not isinstance(value, str):
-                            raise DataError(
-                                f"{path}, row {number}: field {column!r} is {value!r}, not text"
-                            )
                     yield number, *pair
         except pa.ArrowException as error:
             raise DataError(f"{path} is not a parquet file, or is damaged: {error}") from error

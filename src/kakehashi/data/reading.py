@@ -15,7 +15,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import BinaryIO, Protocol, cast
 
 import zstandard
 
@@ -33,7 +33,14 @@ _OTHER_MARKS = {
     codecs.BOM_UTF16_BE: "UTF-16",
 }
 _INVISIBLE = frozenset(("Cc", "Cf", "Zs", "Zl", "Zp"))
-_DECOMPRESSION_ERRORS = (EOFError, lzma.LZMAError, zlib.error, zstandard.ZstdError)
+DECOMPRESSION_ERRORS = (
+    EOFError,
+    gzip.BadGzipFile,
+    lzma.LZMAError,
+    zlib.error,
+    zstandard.ZstdError,
+)
+"""Of damaged files, beside OSError, by whichever library they are read."""
 
 
 def is_blank(text: str) -> bool:
@@ -61,14 +68,14 @@ def open_bytes(path: str | Path, watch: Watch | None = None) -> Iterator[BinaryI
     """
     path = expand(path)
     with open_raw(path) as raw:
+        if path.suffix in COMPRESSIONS and not raw.peek(1):
+            raise DataError(f"{path} is empty, which no compressed file is; fetch it again")
         stream = raw if watch is None else _watched(raw, watch)
         try:
             with _decompressed(stream, path.suffix) as content:
                 yield content
-        except _DECOMPRESSION_ERRORS as error:
+        except DECOMPRESSION_ERRORS as error:
             raise DataError(f"{path} is truncated or damaged ({error}); fetch it again") from error
-        except gzip.BadGzipFile as error:
-            raise DataError(f"{path} is not a gzip file, or is damaged ({error})") from error
 
 
 @contextmanager
@@ -90,6 +97,13 @@ def read_bytes(path: str | Path) -> bytes:
     """The whole file, decompressed; raises DataError like `open_bytes`."""
     with open_bytes(path) as stream:
         return stream.read()
+
+
+def check_whole(path: str | Path) -> None:
+    """Raises DataError like `open_bytes` where a compressed file can't be read to its end."""
+    with open_bytes(path) as stream:
+        while Path(path).suffix in COMPRESSIONS and stream.read(1 << 20):
+            pass
 
 
 def read_lines(path: str | Path) -> list[str]:
@@ -201,13 +215,17 @@ def _decompressed(stream: BinaryIO, suffix: str) -> BinaryIO:
         case ".gz":
             return cast(BinaryIO, gzip.open(stream, "rb"))
         case ".xz":
-            return cast(BinaryIO, lzma.open(stream, "rb"))
+            return _joined(stream, lzma.LZMADecompressor, padded=True)
         case ".bz2":
-            return cast(BinaryIO, bz2.open(stream, "rb"))
+            return _joined(stream, bz2.BZ2Decompressor)
         case ".zst":
-            return cast(BinaryIO, io.BufferedReader(_Zstandard(stream), 1 << 17))
+            return _joined(stream, lambda: zstandard.ZstdDecompressor().decompressobj())
         case _:
             return stream
+
+
+def _joined(stream: BinaryIO, begin: Callable[[], "_Member"], padded: bool = False) -> BinaryIO:
+    return cast(BinaryIO, io.BufferedReader(_Joined(stream, begin, padded), 1 << 17))
 
 
 def _watched(stream: BinaryIO, watch: Watch) -> BinaryIO:
@@ -238,32 +256,64 @@ class _Watched(io.RawIOBase):
         return int(n)
 
 
-class _Zstandard(io.RawIOBase):
-    """A .zst file's frames as one stream, which ends in EOFError when the last one is cut short.
+class _Member(Protocol):
+    """Decompresses one of the parts that a compressed file consists of."""
 
-    The library's own reader takes a truncated file for a shorter one without a word.
+    @property
+    def eof(self) -> bool:
+        """Whether the part has come to its end."""
+
+    @property
+    def unused_data(self) -> bytes:
+        """What was given beyond it."""
+
+    def decompress(self, data: bytes, /) -> bytes:
+        """What could be made of the data; raises an exception where it is damaged."""
+
+
+class _Joined(io.RawIOBase):
+    """The parts of a compressed file as one stream; EOFError when the last one is cut short.
+
+    The libraries' own readers take what follows the first part, where it is damaged, for no data at
+    all, and a truncated .zst file for a shorter one, both without a word.
     """
 
-    def __init__(self, stream: BinaryIO) -> None:
-        self._stream, self._ready = stream, b""
-        self._frame = zstandard.ZstdDecompressor().decompressobj()
-        self._started = False
+    def __init__(self, stream: BinaryIO, begin: Callable[[], _Member], padded: bool) -> None:
+        """`padded` as .xz may be: fours of zero bytes after a part (section 2.2 of its format)."""
+        self._stream, self._ready = stream, memoryview(b"")
+        self._begin, self._padded = begin, padded
+        self._member = begin()
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: bytearray | memoryview) -> int:  # type: ignore[override]
         while not self._ready:
-            compressed = self._frame.unused_data if self._frame.eof else b""
-            compressed = compressed or self._stream.read(1 << 17)
-            if not compressed:
-                if self._started and not self._frame.eof:
+            if self._member.eof:
+                compressed = self._next()
+                if not compressed:
+                    return 0
+                self._member = self._begin()
+            else:
+                compressed = self._read()
+                if not compressed:
                     raise EOFError("the compressed data ends early")
-                return 0
-            if self._frame.eof:
-                self._frame = zstandard.ZstdDecompressor().decompressobj()
-            self._started = True
-            self._ready = self._frame.decompress(compressed)
+            self._ready = memoryview(self._member.decompress(compressed))
         n = min(len(buffer), len(self._ready))
         buffer[:n], self._ready = self._ready[:n], self._ready[n:]
         return n
+
+    def _next(self) -> bytes:
+        """Where the next part starts; empty at the file's end."""
+        compressed, zeros = self._member.unused_data or self._read(), 0
+        while self._padded and compressed.startswith(b"\0"):
+            start = compressed.lstrip(b"\0")
+            zeros += len(compressed) - len(start)
+            compressed = start or self._read()
+        if zeros % 4:
+            raise lzma.LZMAError(f"{zeros} zero bytes after a part")
+        return compressed
+
+    def _read(self) -> bytes:
+        # Not more: where the text repeats itself a thousand times as much comes out at once.
+        return self._stream.read(1 << 14)

@@ -1,8 +1,13 @@
+import gzip
 import json
+import lzma
 import os
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+import zstandard
 
 from kakehashi.data.config import DataConfig, SplitConfig
 from kakehashi.data.corpora import hub, load_corpus
@@ -58,10 +63,64 @@ def test_splits_that_are_not_named_are_held_out(hub_folder: Path) -> None:
 def test_what_the_data_set_does_not_have(hub_folder: Path) -> None:
     with pytest.raises(DataError, match=r"no field 'fr'; there are id, translation\.de"):
         load_corpus(config(hub_folder, source_column="fr"))
-    with pytest.raises(DataError, match="row 1: 'id' is 7, not text"):
+    with pytest.raises(DataError, match="row 1: field 'id' is 7, not text"):
         load_corpus(config(hub_folder, source_column="id"))
     with pytest.raises(CorpusError, match="cannot load split 'dev'"):
         load_corpus(config(hub_folder, train=SplitConfig(split="dev")))
+
+
+@pytest.mark.parametrize("streaming", [False, True], ids=["memory", "stream"])
+@pytest.mark.parametrize("name", ["train.csv", "train.tsv"])
+def test_tables_are_refused_which_the_library_does_not_read_verbatim(
+    hub_folder: Path, name: str, streaming: bool
+) -> None:
+    """Of these rows it makes one, and of NA nothing."""
+    (hub_folder / "train.jsonl").unlink()
+    comma = "," if name == "train.csv" else "\t"
+    rows = ["de,en", 'er sagte "ja,he said yes', 'sie ging",she left', "NA,NA"]
+    (hub_folder / name).write_text("\n".join(rows).replace(",", comma))
+    for split in ("validation", "test"):
+        (hub_folder / f"{split}.jsonl").unlink()
+    own = config(hub_folder, source_column="de", target_column="en", streaming=streaming)
+    with pytest.raises(DataError, match=r"captions' is made of TSV or CSV files.*data=files"):
+        load_corpus(own)
+
+
+@pytest.mark.parametrize("streaming", [False, True], ids=["memory", "stream"])
+def test_bytes_that_are_not_utf_8_are_named_with_their_row(
+    tmp_path: Path, small_corpus, streaming: bool, monkeypatch
+) -> None:
+    import datasets
+
+    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "cache")
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "pairs"
+    folder.mkdir()
+    target = [text.encode() for text in small_corpus.target]
+    target[100] = b"gr\xfcn"
+    table = {"de": small_corpus.source, "en": pa.array(target, pa.binary()).view(pa.string())}
+    pq.write_table(pa.table(table), folder / "train.parquet", row_group_size=30)
+    own = config(folder, source_column="de", target_column="en", streaming=streaming)
+    with pytest.raises(DataError, match=r"pairs.*, row 101: field 'en' holds byte 0xFC"):
+        load_corpus(own)
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".xz", ".zst"])
+def test_a_truncated_file_is_named(hub_folder: Path, suffix: str) -> None:
+    pack = {".gz": gzip.compress, ".xz": lzma.compress, ".zst": zstandard.compress}[suffix]
+    content = pack((hub_folder / "train.jsonl").read_bytes())
+    (hub_folder / f"train-2.jsonl{suffix}").write_bytes(content[:-20])
+    with pytest.raises(DataError, match=rf"train-2\.jsonl\{suffix} is truncated or damaged"):
+        load_corpus(config(hub_folder, train=SplitConfig(split="train")))
+
+
+def test_a_file_that_cannot_be_read_gives_the_reason(hub_folder: Path) -> None:
+    (hub_folder / "train.jsonl").write_bytes(b"")
+    with pytest.raises(CorpusError, match=r"cannot read split 'train' of .*first file has no row"):
+        load_corpus(config(hub_folder))
+    (hub_folder / "train.jsonl").write_text('{"translation": {"de": "a", "en": "b"}}\n{"transl')
+    with pytest.raises(CorpusError, match=r"cannot read split 'train' of .*JSON parse error"):
+        load_corpus(config(hub_folder))
 
 
 def test_a_hub_out_of_reach_gives_one_sentence(hub_folder: Path) -> None:

@@ -60,7 +60,7 @@ def test_errors_name_the_shard_and_its_line(folder: Path) -> None:
     with pytest.raises(DataError, match=r"part-1\.de has 1 lines and .*part-1\.en has 2"):
         load_corpus(config(train=SplitConfig("part-*.de", "part-*.en")))
     (folder / "part-2.tsv.gz").write_bytes(gzip.compress(b"eins\tone\nnothing\n"))
-    with pytest.raises(DataError, match=r"part-2\.tsv\.gz, line 2: 1 columns"):
+    with pytest.raises(DataError, match=r"part-2\.tsv\.gz, line 2: 1 column, where line 1 has 2"):
         load_corpus(config(train=SplitConfig(path="part-*.tsv.gz")))
     assert not list((folder / "data" / "cache").iterdir())
 

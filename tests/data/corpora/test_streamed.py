@@ -1,5 +1,6 @@
 """A data set on the hub, read as a stream: what is trained on, and what the ledger says."""
 
+import gzip
 import json
 from collections import Counter
 from pathlib import Path
@@ -190,7 +191,7 @@ def test_what_the_data_set_does_not_have(folder: Path, rows) -> None:
         load_corpus(DataConfig(kind="hub", streaming=True))
     broken = [*rows[:20], (None, "nothing to translate"), *rows[20:30]]
     write(folder / "train-2.parquet", broken)
-    with pytest.raises(DataError, match=r"pairs \(train\), shard 3 of 3, row 21: 'transl.*None"):
+    with pytest.raises(DataError, match=r"\(train\), shard 3 of 3, row 21: field 'transl.*None"):
         load_corpus(config(folder))
 
 
@@ -220,6 +221,20 @@ def test_a_stream_that_breaks_off_says_where_in_one_sentence(folder: Path, monke
         list(stream.tables(1))
     assert "\n" not in str(caught.value)
     assert "shard 2 of 3" in str(caught.value)
+
+
+@pytest.mark.parametrize("cut", [slice(-20), slice(0, None, 2)], ids=["truncated", "damaged"])
+def test_a_compressed_shard_that_is_not_whole(tmp_path: Path, small_corpus, cut: slice) -> None:
+    pairs = zip(small_corpus.source, small_corpus.target, strict=True)
+    content = gzip.compress("\n".join(json.dumps({"de": s, "en": t}) for s, t in pairs).encode())
+    head = content[:10]
+    (tmp_path / "train-0.jsonl.gz").write_bytes(content)
+    (tmp_path / "train-1.jsonl.gz").write_bytes(head + content[10:][cut])
+    with pytest.raises(
+        CorpusError, match=r"shard 2 of 2, after row 0: reading broke off"
+    ) as caught:
+        load_corpus(config(tmp_path, source_column=None, target_column=None))
+    assert "\n" not in str(caught.value)
 
 
 def _breaks_off(table: pa.Table) -> pa.Table:

@@ -7,12 +7,13 @@ from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from kakehashi.data.arrow import column_texts
 from kakehashi.data.config import DataConfig, SplitConfig
 from kakehashi.data.corpora.base import Corpus, assemble
 from kakehashi.data.corpora.ingest import ingest
 from kakehashi.data.corpora.prepared import hash_files, prepared
 from kakehashi.data.pairfiles import Row
-from kakehashi.data.reading import Watch, expand
+from kakehashi.data.reading import DECOMPRESSION_ERRORS, Watch, check_whole, expand
 from kakehashi.errors import ConfigError, CorpusError, DataError
 
 _AT_A_TIME = 10_000
@@ -22,7 +23,8 @@ def load_hub(config: DataConfig) -> Corpus:
     """Load `config.hub_path` with the library `datasets`, which keeps what it fetched.
 
     Raises ConfigError when the path is missing, CorpusError (one sentence, with what to do) when
-    the hub can't be reached or has no such data set or split, DataError for absent columns.
+    the hub can't be reached or has no such data set or split, DataError for absent columns, fields
+    that are not text, TSV and CSV files, and damaged ones.
     """
     if config.hub_path is None:
         raise ConfigError("data.kind=hub needs data.hub_path=NAME (or a local folder)")
@@ -41,6 +43,8 @@ def load_hub(config: DataConfig) -> Corpus:
         provenance["configuration"] = config.hub_name
 
     def make(folder: Path) -> Corpus:
+        for file in files or ():
+            check_whole(file)  # the library takes a .zst file that is cut for a shorter one
         pairs = {name: ingest(part, part[0].name, folder, name) for name, part in rows.items()}
         return assemble(
             config,
@@ -76,10 +80,11 @@ def load_split(
 ) -> Any:
     """A split of a data set on the hub, or of a folder with `files` and their hashes.
 
-    Raises CorpusError when it can't be had.
+    Raises CorpusError when it can't be had, DataError for a damaged file and for what the library
+    would not read as it is written.
     """
     import datasets
-    from datasets.exceptions import DatasetsError
+    from datasets.exceptions import DatasetGenerationError, DatasetsError
 
     path, cache = config.hub_path, None
     if files is not None:
@@ -90,14 +95,23 @@ def load_split(
     # The client's retries end in one error that says the same; each is a line of its own here.
     logging.getLogger("huggingface_hub").setLevel(logging.ERROR)
     try:
-        return datasets.load_dataset(
-            path,
-            config.hub_name,
-            revision=config.hub_revision,
-            split=split,
-            cache_dir=cache,
-            streaming=streaming,
+        builder = datasets.load_dataset_builder(
+            path, config.hub_name, revision=config.hub_revision, cache_dir=cache
         )
+        _check_verbatim(config, builder.info.builder_name)
+        if streaming:
+            return builder.as_streaming_dataset(split=split)
+        builder.download_and_prepare()
+        return builder.as_dataset(split=split)
+    # The library's own StopIteration: it looks for the fields in the first row of the first file.
+    except (DatasetGenerationError, StopIteration, *DECOMPRESSION_ERRORS) as error:
+        for file in files or ():
+            check_whole(file)
+        reason = " ".join(str(error.__cause__ or error).split()) or "its first file has no row"
+        raise CorpusError(
+            f"cannot read split {split!r} of {config.hub_path!r} ({reason}); a file of it may be "
+            "damaged: fetch it again"
+        ) from error
     # The hub's client raises its network errors as OSError (ConnectionError); DatasetNotFoundError
     # is one too. An unknown split or configuration is a ValueError, a data set that is a program
     # a RuntimeError.
@@ -107,6 +121,15 @@ def load_split(
             f"cannot load split {split!r} of {config.hub_path!r} from the hub ({reason}); check "
             "the name and the network connection, or set data.hub_path to a folder that holds it"
         ) from error
+
+
+def _check_verbatim(config: DataConfig, builder: str | None) -> None:
+    if builder == "csv":
+        raise DataError(
+            f"{config.hub_path!r} is made of TSV or CSV files, in which the library for data sets "
+            "takes quotes for the ends of fields and NA for nothing; have the files in a folder "
+            "and read them with data=files data.train.path=FILE"
+        )
 
 
 def columns(config: DataConfig) -> tuple[str, str]:
@@ -141,15 +164,11 @@ class _HubRows:
     def rows(self, watch: Watch | None = None) -> Iterator[Row]:
         """Number, source, target; raises DataError for a field that is not text."""
         number = 0
-        for part in self._data.select_columns(list(dict.fromkeys(self._sides))).iter(_AT_A_TIME):
-            pairs = list(zip(*(part[side] for side in self._sides), strict=True))
-            for pair in pairs:
+        data = self._data.select_columns(list(dict.fromkeys(self._sides))).with_format("arrow")
+        for table in data.iter(_AT_A_TIME):
+            sides = [column_texts(table, side, self._path, number) for side in self._sides]
+            for pair in zip(*sides, strict=True):
                 number += 1
-                for side, text in zip(self._sides, pair, strict=True):
-                    if not isinstance(text, str):
-                        raise DataError(
-                            f"{self._path}, row {number}: {side!r} is {text!r}, not text"
-                        )
                 yield number, *pair
             if watch is not None:
-                watch(len(pairs))
+                watch(len(table))

@@ -4,6 +4,7 @@ import logging
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from kakehashi.data.arrow import column_texts
 from kakehashi.data.config import DataConfig
 from kakehashi.data.corpora.base import Corpus, assemble
 from kakehashi.data.corpora.hub import check_fields, columns, load_split, names_a_split
@@ -11,6 +12,7 @@ from kakehashi.data.corpora.screen import Screen
 from kakehashi.data.ledger import Ledger
 from kakehashi.data.notes import note
 from kakehashi.data.pairs import Pairs
+from kakehashi.data.reading import DECOMPRESSION_ERRORS
 from kakehashi.data.stream import Part, TrainingStream, pairs_of, shard_name
 from kakehashi.errors import ConfigError, CorpusError, DataError
 
@@ -112,7 +114,13 @@ class HubStream:
                 yield found.select(self._sides)
         # The hub's client and the file systems raise OSError (ConnectionError), after many tries.
         # A file that is not what its name says is an ArrowException or a ValueError.
-        except (OSError, ValueError, pa.ArrowException, DatasetsError) as error:
+        except (
+            OSError,
+            ValueError,
+            pa.ArrowException,
+            DatasetsError,
+            *DECOMPRESSION_ERRORS,
+        ) as error:
             reason = " ".join(str(error).split())
             raise CorpusError(
                 f"{shard_name(self, shard)}, after row {row:,}: reading broke off ({reason}); "
@@ -122,12 +130,8 @@ class HubStream:
 
     def texts(self, part: Part) -> tuple[list[str], list[str]]:
         """Sources and targets; raises DataError for what is not text."""
-        source, target = (part.table.column(k).to_pylist() for k in range(2))
-        for side, texts in zip(self._sides, (source, target), strict=True):
-            for number, text in enumerate(texts, part.row + 1):
-                if not isinstance(text, str):
-                    where = f"{shard_name(self, part.shard)}, row {number:,}"
-                    raise DataError(f"{where}: {side!r} is {text!r}, not text")
+        where = shard_name(self, part.shard)
+        source, target = (column_texts(part.table, k, where, part.row) for k in range(2))
         return source, target
 
 
