@@ -69,6 +69,18 @@ def test_reading_goes_on_from_the_start_of_any_block(numbered, sizes, buffer, wo
             assert plain(share, epochs_of(share, 3, after)) == whole[k + 1 :]
 
 
+def test_a_shard_that_has_become_shorter_is_told(numbered) -> None:
+    share = Share(numbered([20]), buffer=6, seed=1)
+    start = epochs_of(share, 1)[2].start
+    assert start.row == 12
+    shorter = Share(numbered([11]), buffer=6, seed=1)
+    with pytest.raises(DataError, match=r"shards: it ends after row 11, and .* come to row 12"):
+        next(shorter.blocks(start))
+    # one that ends just there was read to its end
+    whole = Share(numbered([12]), buffer=6, seed=1)
+    assert numbers(whole, next(whole.blocks(start))) == [1, 2, 3, 4, 5, 6]
+
+
 def test_the_order_of_the_shards_is_another_one_in_every_epoch(numbered) -> None:
     share = Share(numbered([3] * 11), buffer=5, seed=1)
     orders = [tuple(share.shards(epoch)) for epoch in range(9)]

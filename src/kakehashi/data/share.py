@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from kakehashi.data.batching import random_order
-from kakehashi.data.stream import PairStream, Part
+from kakehashi.data.stream import PairStream, Part, shard_name
 from kakehashi.errors import DataError
 
 BARREN = 100
@@ -93,13 +93,18 @@ class Share:
             yield RawBlock(here, _next(here, len(shards), 0), parts)
 
     def _rows(self, shard: int, behind: int) -> Iterator[Part]:
-        """A shard's rows but the first `behind`."""
+        """A shard's rows but the first `behind`; raises DataError when there are fewer."""
         row = 0
         for table in self.stream.tables(shard):
             skipped = min(len(table), max(0, behind - row))
             if skipped < len(table):
                 yield Part(shard, row + skipped, table.slice(skipped))
             row += len(table)
+        if row < behind:
+            raise DataError(
+                f"{shard_name(self.stream, shard)}: it ends after row {row:,}, and the run had "
+                f"come to row {behind:,}: the same data set is needed to go on"
+            )
 
 
 def _next(start: Start, shard: int, row: int) -> Start:
