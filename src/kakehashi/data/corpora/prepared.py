@@ -24,7 +24,7 @@ from kakehashi.data.reading import expand, open_raw
 from kakehashi.data.texts import Texts, TextWriter
 from kakehashi.errors import DataError
 
-_LAYOUT = "1"
+_LAYOUT = "2"
 """Goes into the key: raise it when the files' meaning changes, or what is made of the same text."""
 _LATER = (
     "name",
