@@ -1,9 +1,10 @@
 """The part of a stream that a process reads, cut into blocks.
 
-The shards come in a new random order in every epoch. With at least as many shards as processes,
-each process takes every world_size-th shard of that order; with fewer, all of them read everything,
-and the blocks, counted on through all epochs, belong to one process after the other. Either way
-every pair of an epoch belongs to exactly one process.
+The shards come in a new random order in every epoch. Where their number is a multiple of that of
+the processes, each process takes every world_size-th shard of that order; otherwise, as some would
+have a shard more and fall behind, epoch by epoch, all of them read everything, and the blocks,
+counted on through all epochs, belong to one process after the other. Either way every pair of an
+epoch belongs to exactly one process.
 """
 
 from collections.abc import Iterator
@@ -48,7 +49,7 @@ class Share:
     ) -> None:
         self.stream, self.buffer, self.seed = stream, buffer, seed
         self.rank, self.world_size = rank, world_size
-        self._alone = stream.n_shards >= world_size
+        self._alone = stream.n_shards % world_size == 0
         """Whether no other process reads these shards."""
 
     def shards(self, epoch: int) -> list[int]:
