@@ -65,8 +65,9 @@ def test_the_wheel_holds_the_package_its_configs_and_nothing_else(wheel: Path) -
     with zipfile.ZipFile(wheel) as archive:
         names = set(archive.namelist())
     sources = {
-        f"kakehashi/{path.relative_to(ROOT / 'src' / 'kakehashi').as_posix()}"
-        for path in (ROOT / "src" / "kakehashi").rglob("*.py")
+        path.relative_to(ROOT / "src").as_posix()  # Hydra finds its plugins by the folder's name
+        for folder in ("kakehashi", "hydra_plugins")
+        for path in (ROOT / "src" / folder).rglob("*.py")
     }
     configs = {
         f"kakehashi/configs/{path.relative_to(ROOT / 'configs').as_posix()}"

@@ -53,6 +53,23 @@ def test_a_missing_line_is_found_and_located(small: Text, at: int, missing: str)
     assert finding.examples[0].detail == f"goes with: {partner}"
 
 
+@pytest.mark.parametrize("missing", ["source", "target"])
+@pytest.mark.parametrize("k", [4, 6, 12])
+def test_many_missing_lines_are_found_where_the_counts_are_equal(
+    small: Text, missing: str, k: int
+) -> None:
+    sides = {"source": list(small.source), "target": list(small.target)}
+    del sides[missing][50 : 50 + k]
+    other = "target" if missing == "source" else "source"
+    del sides[other][-k:]
+    (finding,) = alignment(Text(sides["source"], sides["target"], range(1, 133 - k)))
+    assert (finding.code, finding.severity) == ("alignment.shift", "error")
+    assert 50 - 3 <= finding.lines[0] <= 50 + k + 3
+    sign = "+" if missing == "source" else "-"
+    assert finding.title.endswith(f"source line k goes with target line k {sign} {k}")
+    assert f"{k} lines are missing on the {missing} side" in finding.advice
+
+
 def test_a_shift_that_heals_ends_there(small: Text) -> None:
     target = list(small.target)
     del target[40]

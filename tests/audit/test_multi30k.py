@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from kakehashi.audit import Audit, Text, audit
+from kakehashi.audit import Audit, Text, audit, shifts
 from kakehashi.audit.files import read_text
 from kakehashi.audit.shifts import segments
 
@@ -24,6 +24,17 @@ def found() -> Audit:
         for name, file in (("train", "train"), ("valid", "val"))
     }
     return audit(splits, identify=False)
+
+
+def test_many_missing_lines_are_found_in_a_long_text(
+    found: Audit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shifts, "_SHORT", 400)
+    valid = found.splits[1].text
+    target = [*valid.target[:400], *valid.target[412:]]
+    first, second = segments(Text(valid.source[: len(target)], target, valid.lines))
+    assert (first.shift, second.shift) == (0, -12)
+    assert 397 <= second.start <= 415
 
 
 def test_its_oddities_are_found(found: Audit) -> None:

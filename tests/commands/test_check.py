@@ -91,6 +91,40 @@ def test_a_table_splits_and_a_tokenizer(
     assert record["splits"][1]["source_language"] == "de"
 
 
+def test_files_with_wildcards_are_one_corpus(
+    kakehashi: Any, small_corpus: Any, tmp_path: Path
+) -> None:
+    pairs = list(zip(small_corpus.source, small_corpus.target, strict=True))
+    pairs[99] = pairs[99][0], ""
+    for k, part in enumerate((pairs[:70], pairs[70:])):
+        write_lines(tmp_path / f"part-{k}.tsv", ["\t".join(pair) for pair in part])
+        write_lines(tmp_path / f"part-{k}.de", [source for source, _ in part])
+        write_lines(tmp_path / f"part-{k}.en", [target for _, target in part])
+        rows = [json.dumps({"de": source, "en": target}) for source, target in part]
+        write_lines(tmp_path / f"part-{k}.jsonl", rows)
+    codes = ["--source-language", "de", "--target-language", "en"]
+    for files in (
+        [tmp_path / "part-*.tsv", *codes],
+        [tmp_path / "part-*.jsonl", *codes],
+        [tmp_path / "part-*.de", tmp_path / "part-[01].en"],
+    ):
+        words = ["--test", tmp_path / "part-0.tsv", "--json", tmp_path / "out.json"]
+        ended = kakehashi("check", *files, *words, "--no-languages")
+        assert (ended.status, ended.err) == (0, "")
+        assert "train: 132 pairs, de to en" in ended.out.decode()
+        record = json.loads((tmp_path / "out.json").read_bytes())
+        (found,) = (f for f in record["splits"][0]["findings"] if f["code"] == "blank.target")
+        assert found["lines"] == [100]
+        assert any(f["code"] == "overlap.train.test.pairs" for f in record["overlaps"])
+    write_lines(tmp_path / "part-1.en", ["One line."])
+    ended = kakehashi("check", tmp_path / "part-*.de", tmp_path / "part-*.en")
+    assert ended.status == 1
+    assert "part-1.de has 62 lines and" in ended.err
+    ended = kakehashi("check", tmp_path / "piece-*.tsv")
+    assert ended.status == 1
+    assert "no file matches" in ended.err
+
+
 def test_two_files_of_a_split_are_given_by_naming_it_twice(
     kakehashi: Any, small_corpus: Any
 ) -> None:

@@ -61,7 +61,7 @@ def some_corpus() -> FlatCorpus:
 class Shards:
     """A stream whose shards are lists of pairs in memory."""
 
-    name = "shards"
+    name, version = "shards", "as it was"
 
     def __init__(self, shards: Sequence[Sequence[tuple[str, str]]], at_a_time: int = 7) -> None:
         self.shards, self.at_a_time = shards, at_a_time

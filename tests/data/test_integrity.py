@@ -21,6 +21,25 @@ def test_normalisation() -> None:
     assert normalised("?!") == "?!"
 
 
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [("दिन", "दान"), ("ปี", "ปู"), ("မိ", "မု"), ("মা", "মি"), ("e\u0323\u0302x", "e\u0323x")],
+)
+def test_marks_that_are_read_make_another_sentence(one: str, other: str) -> None:
+    assert normalised(one) != normalised(other)
+    assert normalised(f"«{one}»!") == normalised(one)
+    pairs = Pairs([one, "x"], ["a", "b"])
+    assert overlaps(pairs, [Pairs([other], ["c"])]) == [{}]
+    assert overlaps(pairs, [Pairs([f"{one}."], ["c"])]) == [{0: "source"}]
+
+
+def test_marks_that_only_choose_a_look_do_not() -> None:
+    assert normalised("葛\U000e0100城 1\ufe0f") == normalised("葛城 1") == "葛城1"
+    assert normalised("ᠠ\u180b") == normalised("ᠠ")
+    # composed or not
+    assert normalised("Ä o\u0308") == normalised("A\u0308 ö") == "äö"
+
+
 # Few distinct sentences: pairs share them often, and long chains of pairs arise.
 GRAPHS = st.lists(st.tuples(st.integers(0, 30), st.integers(0, 30)), min_size=12, max_size=60)
 

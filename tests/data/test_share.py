@@ -1,4 +1,5 @@
 from collections import Counter
+from itertools import islice
 
 import pytest
 from hypothesis import given, settings
@@ -67,6 +68,34 @@ def test_reading_goes_on_from_the_start_of_any_block(numbered, sizes, buffer, wo
             assert plain(share, epochs_of(share, 3, start)) == whole[k:]
         for k, (_, after, _) in enumerate(whole):
             assert plain(share, epochs_of(share, 3, after)) == whole[k + 1 :]
+
+
+@pytest.mark.parametrize("world_size", [1, 2, 3, 4, 6])
+def test_no_pair_comes_again_before_all_others_came(numbered, world_size: int) -> None:
+    """Processes that take a block each, again and again, stay in the same epoch."""
+    stream = numbered([8] * 6)
+    shares = [
+        Share(stream, buffer=4, seed=1, rank=rank, world_size=world_size)
+        for rank in range(world_size)
+    ]
+    taken = Counter({shard * SHARD + row: 0 for shard in range(6) for row in range(1, 9)})
+    for blocks in islice(zip(*(s.blocks(Start()) for s in shares), strict=True), 60):
+        for share, block in zip(shares, blocks, strict=True):
+            taken.update(numbers(share, block))
+        assert max(taken.values()) - min(taken.values()) <= 1
+    assert min(taken.values()) >= 5
+
+
+def test_a_shard_that_has_become_shorter_is_told(numbered) -> None:
+    share = Share(numbered([20]), buffer=6, seed=1)
+    start = epochs_of(share, 1)[2].start
+    assert start.row == 12
+    shorter = Share(numbered([11]), buffer=6, seed=1)
+    with pytest.raises(DataError, match=r"shards: it ends after row 11, and .* come to row 12"):
+        next(shorter.blocks(start))
+    # one that ends just there was read to its end
+    whole = Share(numbered([12]), buffer=6, seed=1)
+    assert numbers(whole, next(whole.blocks(start))) == [1, 2, 3, 4, 5, 6]
 
 
 def test_the_order_of_the_shards_is_another_one_in_every_epoch(numbered) -> None:

@@ -252,6 +252,15 @@ def test_another_order_s_state_is_refused(loader: Make) -> None:
         loader(world_size=2).load_state_dict(state)
 
 
+def test_another_data_set_s_state_is_refused(loader: Make, stream, shards_in_memory) -> None:
+    state = loader().state_dict()
+    other = shards_in_memory(stream.shards)
+    loader(stream=other).load_state_dict(state)
+    other.version = "changed since"
+    with pytest.raises(DataError, match="version as it was, this run has changed since: the same"):
+        loader(stream=other).load_state_dict(state)
+
+
 @pytest.mark.parametrize("workers", [0, 1])
 def test_an_error_in_the_middle_comes_as_it_is(
     loader: Make, numbered, monkeypatch, workers: int

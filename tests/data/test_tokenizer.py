@@ -61,6 +61,30 @@ def test_what_training_never_saw_is_spelled_in_bytes(tokenizer: Tokenizer, text:
     assert tokenizer.decode(ids) == text
 
 
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("space", [" ", ""])
+def test_long_lines_are_trained_on(small_corpus, kind: str, space: str) -> None:
+    text = [*small_corpus.source, *small_corpus.target]
+    long = space.join(["überschüssig"] * 6000)
+    assert len(long) > 1 << 16
+    trained = Tokenizer.train([*text, long], vocab_size=443, kind=kind)
+    longest = max(trained.pieces(trained.encode("überschüssig")), key=len)
+    assert len(longest) > 6
+    # nothing but long lines is some text, too
+    alone = Tokenizer.train([" ".join(text)], vocab_size=443, kind=kind)
+    assert alone.encode(text[0])
+
+
+def test_long_lines_are_as_good_as_short_ones(small_corpus) -> None:
+    """Cut at the spaces, so that no word is lost and none is made."""
+    text = small_corpus.source * 4
+    assert len(" ".join(text).encode()) > 4 * 4192
+    short, long = (
+        Tokenizer.train(lines, vocab_size=443, kind="bpe") for lines in (text, [" ".join(text)])
+    )
+    assert short.pieces(range(443)) == long.pieces(range(443))
+
+
 @pytest.fixture(scope="module", params=[(k, n) for k in KINDS for n in ("identity", "nfkc")])
 def with_symbols(request: pytest.FixtureRequest, small_corpus) -> Tokenizer:
     kind, normalization = request.param

@@ -63,6 +63,16 @@ def test_equals_sacrebleu_with_its_signatures_and_intervals() -> None:
     assert scores.notes == ()
 
 
+def test_a_side_that_is_not_composed_is_noted() -> None:
+    references = ["e\u0301tat", *REFERENCES[1:]]
+    scores = corpus_scores(["\u00e9tat", *HYPOTHESES[1:]], references, "en", n_bootstrap=0)
+    (note,) = scores.notes
+    assert note.startswith("the references: 1 of 5 lines are not in Unicode NFC (line 1)")
+    assert f"note: {note}" in str(scores)
+    (note,) = corpus_scores(references, REFERENCES, "en", n_bootstrap=0).notes
+    assert note.startswith("the hypotheses: 1 of 5 lines")
+
+
 def test_bleu_alone_is_the_same(small_corpus: Any) -> None:
     shifted = small_corpus.target[1:] + small_corpus.target[:1]
     both = corpus_scores(shifted, small_corpus.target, "en", n_bootstrap=0)

@@ -289,9 +289,9 @@ def test_curves_stay_while_nothing_new_is_saved(numbers, tmp_path, monkeypatch):
     class Killed(Callback):
         def on_train_batch_start(self, *_):
             assert (tmp_path / "curves" / "metrics.csv").read_bytes() == before
-            raise SystemExit(9)
+            raise RuntimeError("killed")
 
     callbacks = fit_module._Run._callbacks
     monkeypatch.setattr(fit_module._Run, "_callbacks", lambda self: [Killed(), *callbacks(self)])
-    with pytest.raises(SystemExit):
+    with pytest.raises(RuntimeError, match="killed"):
         go_on(numbers, tmp_path)

@@ -4,11 +4,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from kakehashi.audit.findings import Text
-from kakehashi.data.config import DataConfig
+from kakehashi.data.config import DataConfig, SplitConfig
 from kakehashi.data.corpora import load_corpus
 from kakehashi.data.pairfiles import SUFFIXES, read_table
 from kakehashi.data.reading import content_suffix, read_lines
 from kakehashi.data.scripts import scripts_of
+from kakehashi.data.shards import find_shards, is_pattern
 from kakehashi.errors import DataError
 
 CORPUS = "tatoeba"
@@ -19,10 +20,12 @@ def read_text(name: str, files: Sequence[str | Path], languages: Two, columns: T
     """The split `name` from one file with both sides, or from a file for each.
 
     Two plain files need not have the same number of lines: that is for the audit to tell. Languages
-    that are not given are taken from the names of plain files, as in train.de. Raises DataError for
-    files that can't be read, have no lines, or bytes that are not UTF-8, and for a wrong number of
-    files.
+    that are not given are taken from the names of plain files, as in train.de. A name with
+    wildcards stands for all files that match, see ``_sharded``. Raises DataError for files that
+    can't be read, have no lines, or bytes that are not UTF-8, and for a wrong number of files.
     """
+    if len(files) in (1, 2) and any(map(is_pattern, files)):
+        return _sharded([str(path) for path in files], languages, columns)
     if len(files) == 1:
         pairs = read_table(files[0], *_columns(files[0], languages, columns))
         lines = [int(line) for line in pairs.lines]
@@ -36,6 +39,36 @@ def read_text(name: str, files: Sequence[str | Path], languages: Two, columns: T
     found = [code or language_of(path) for code, path in zip(languages, files, strict=True)]
     numbers = range(1, max(map(len, sides)) + 1)
     return Text(sides[0], sides[1], numbers, ", ".join(map(str, files)), *found)
+
+
+def _sharded(files: Sequence[str], languages: Two, columns: Two) -> Text:
+    """The pairs of all files that match, one file after the other; their lines are counted on.
+
+    Raises DataError like training: for what does not match, and for files of unequal length.
+    """
+    if len(files) == 1:
+        split = SplitConfig(path=files[0])
+        source_column, target_column = _columns(files[0], languages, columns)
+        codes = _known(languages)
+    else:
+        split = SplitConfig(*files)
+        source_column, target_column = columns
+        source, target = (
+            code or language_of(path) for code, path in zip(languages, files, strict=True)
+        )
+        codes = source, target
+    sources, targets, lines, before = list[str](), list[str](), list[int](), 0
+    for shard in find_shards(split, source_column, target_column, codes):
+        line = 0
+        for line, source, target in shard.rows():
+            lines.append(before + line)
+            sources.append(source)
+            targets.append(target)
+        before += line
+    name = ", ".join(files)
+    if not lines:
+        raise DataError(f"{name}: there are no pairs in it")
+    return Text(sources, targets, lines, name, *codes)
 
 
 def read_corpus(languages: Two, root: Path) -> Text:

@@ -25,7 +25,7 @@ class Keys:
     exact_source: Numbers
     exact_target: Numbers
     source: Numbers
-    """Of what `data.integrity.normalised` makes of it: letters and digits, case folded."""
+    """Of what `data.integrity.normalised` makes of it: letters, digits and marks, case folded."""
     target: Numbers
     full: NDArray[np.intp]
     """The indices of the pairs of which no side is blank."""

@@ -24,8 +24,13 @@ from kakehashi.audit.evidence import (
 from kakehashi.audit.findings import Text
 
 SHIFTS = 3
-"""Shifts that are looked at on either side, where the files are of one length."""
+"""Shifts that are looked at on either side, where the files are of one length, and around each that
+was found further off."""
 _MOST_SHIFTS = 30
+_SHORT = 10_000
+"""Lines of a text that is short enough to look further off in any case: it takes some seconds."""
+_LONG_STRETCH = 30
+"""Lines that a shift further off has to hold for: of so many, one fits some lines by chance."""
 _CELLS = 6_000_000
 """Lines times shifts on one side: some 700 MB of evidence."""
 _CHANGE = 15.0
@@ -139,18 +144,50 @@ def likeliest(evidence: Floats, change: float = _CHANGE) -> NDArray[np.int64]:
 
 
 def reach(text: Text) -> int:
-    """The largest shift that is looked at: as far as the counts differ, and one more.
-
-    Less in a very large corpus, where memory bounds it.
-    """
-    apart = abs(len(text.source) - len(text.target))
-    return max(SHIFTS, min(_MOST_SHIFTS, apart + 1, _CELLS // max(1, len(text.source))))
+    """The largest shift that is looked at; less in a very large corpus, where memory bounds it."""
+    return max(SHIFTS, min(_MOST_SHIFTS, _CELLS // max(1, len(text.source))))
 
 
 def segments(text: Text) -> list[Segment]:
-    """Stretches of lines with one shift each, in order; one with shift 0 for an aligned corpus."""
-    n, most = len(text.source), reach(text)
-    shifts = sorted(range(-most, most + 1), key=abs)
+    """Stretches of lines with one shift each, in order; one with shift 0 for an aligned corpus.
+
+    Shifts are looked at as far as the counts differ, and one more. In a short text, and where a
+    stretch of a long one fits none of them, all within `reach` are, and then the first ones again
+    together with those that were found: the fewer, the better is their evidence.
+    """
+    most = reach(text)
+    apart = abs(len(text.source) - len(text.target))
+    first = _around(0, min(most, max(SHIFTS, apart + 1)))
+    short = len(text.source) <= _SHORT
+    found = [] if short else _segments(text, first)
+    if short or _unmatched(found):
+        far = _segments(text, _around(0, most))
+        further = {
+            shift
+            for segment in far
+            if segment.shift is not None
+            and segment.shift not in first
+            and segment.end - segment.start >= _LONG_STRETCH
+            for shift in _around(segment.shift, SHIFTS)
+        }
+        found = _segments(text, first | further)
+        # What fits none of many shifts may fit one of few by chance.
+        return far if _unmatched(far) and not _unmatched(found) else found
+    return found
+
+
+def _unmatched(found: list[Segment]) -> bool:
+    return any(segment.shift is None for segment in found)
+
+
+def _around(shift: int, most: int) -> set[int]:
+    return set(range(shift - most, shift + most + 1))
+
+
+def _segments(text: Text, looked_at: set[int]) -> list[Segment]:
+    """The same, of these shifts; 0 is among them."""
+    n = len(text.source)
+    shifts = sorted(looked_at, key=abs)
     source, target = read_sides(text.source, text.target)
     known = odds(source, target, shifts)
     # That none of the shifts fits is as likely as they all are on average, and a little more: a

@@ -28,13 +28,28 @@ U+FFFD.
 """
 
 
-def normalised(sentence: str) -> str:
-    """What makes two sentences the same here: NFKC, case folded, letters and digits only.
+class _Counting(dict[str, bool]):
+    """Of each character whether it makes a difference between sentences."""
 
-    A sentence without any keeps itself.
+    def __missing__(self, character: str) -> bool:
+        counts = character.isalnum()
+        if unicodedata.category(character) in ("Mn", "Mc"):
+            counts = "VARIATION SELECTOR" not in unicodedata.name(character, "")
+        self[character] = counts
+        return counts
+
+
+_COUNTING = _Counting()
+
+
+def normalised(sentence: str) -> str:
+    """What makes two sentences the same here: NFKC, case folded, only letters, digits and marks.
+
+    Marks combine with letters: many scripts write vowels with them. Variation selectors, which
+    choose how a character looks, don't count. A sentence without any of them keeps itself.
     """
     folded = unicodedata.normalize("NFKC", sentence).casefold()
-    return "".join(filter(str.isalnum, folded)) or sentence
+    return "".join(filter(_COUNTING.__getitem__, folded)) or sentence
 
 
 def enter_blank(pairs: Pairs, split: str, ledger: Ledger, action: Action) -> list[int]:

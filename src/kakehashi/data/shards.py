@@ -68,8 +68,13 @@ def find_shards(
     return [ShardFiles(pair, None, None) for pair in zip(sources, targets, strict=True)]
 
 
+def is_pattern(path: str | Path) -> bool:
+    """Whether it has wildcards, and isn't a file that is named like that."""
+    return _WILDCARD.search(str(path)) is not None and not expand(path).exists()
+
+
 def _matches(pattern: str) -> list[str]:
-    if not _WILDCARD.search(pattern) or expand(pattern).exists():
+    if not is_pattern(pattern):
         return [pattern]
     found = sorted(path for path in glob.glob(str(expand(pattern))) if Path(path).is_file())
     if not found:

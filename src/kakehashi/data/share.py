@@ -1,16 +1,17 @@
 """The part of a stream that a process reads, cut into blocks.
 
-The shards come in a new random order in every epoch. With at least as many shards as processes,
-each process takes every world_size-th shard of that order; with fewer, all of them read everything,
-and the blocks, counted on through all epochs, belong to one process after the other. Either way
-every pair of an epoch belongs to exactly one process.
+The shards come in a new random order in every epoch. Where their number is a multiple of that of
+the processes, each process takes every world_size-th shard of that order; otherwise, as some would
+have a shard more and fall behind, epoch by epoch, all of them read everything, and the blocks,
+counted on through all epochs, belong to one process after the other. Either way every pair of an
+epoch belongs to exactly one process.
 """
 
 from collections.abc import Iterator
 from typing import NamedTuple
 
 from kakehashi.data.batching import random_order
-from kakehashi.data.stream import PairStream, Part
+from kakehashi.data.stream import PairStream, Part, shard_name
 from kakehashi.errors import DataError
 
 BARREN = 100
@@ -48,7 +49,7 @@ class Share:
     ) -> None:
         self.stream, self.buffer, self.seed = stream, buffer, seed
         self.rank, self.world_size = rank, world_size
-        self._alone = stream.n_shards >= world_size
+        self._alone = stream.n_shards % world_size == 0
         """Whether no other process reads these shards."""
 
     def shards(self, epoch: int) -> list[int]:
@@ -93,13 +94,18 @@ class Share:
             yield RawBlock(here, _next(here, len(shards), 0), parts)
 
     def _rows(self, shard: int, behind: int) -> Iterator[Part]:
-        """A shard's rows but the first `behind`."""
+        """A shard's rows but the first `behind`; raises DataError when there are fewer."""
         row = 0
         for table in self.stream.tables(shard):
             skipped = min(len(table), max(0, behind - row))
             if skipped < len(table):
                 yield Part(shard, row + skipped, table.slice(skipped))
             row += len(table)
+        if row < behind:
+            raise DataError(
+                f"{shard_name(self.stream, shard)}: it ends after row {row:,}, and the run had "
+                f"come to row {behind:,}: the same data set is needed to go on"
+            )
 
 
 def _next(start: Start, shard: int, row: int) -> Start:

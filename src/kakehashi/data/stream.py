@@ -40,6 +40,10 @@ class PairStream(Protocol):
         """For messages and the ledger."""
 
     @property
+    def version(self) -> str:
+        """Another one when any of what is read has changed."""
+
+    @property
     def n_shards(self) -> int:
         """At least 1."""
 

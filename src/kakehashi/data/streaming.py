@@ -115,6 +115,7 @@ class StreamLoader:
             "data.batch_tokens": self._maker.batch_tokens,
             "data.max_length": self._maker.max_length,
             "shards": share.stream.n_shards,
+            "the data set's version": share.stream.version,
             "processes": share.world_size,
         }
 

@@ -9,7 +9,7 @@ space: it is spelled with an escape here, U+FDD0 and a letter, and so is U+FDD0 
 import hashlib
 import io
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
@@ -32,6 +32,9 @@ _ESCAPED = re.compile(f"{ESCAPE}([se])")
 _TOO_LARGE = re.compile(r"Vocabulary size too high \(\d+\)\. Please set it to a value <= (\d+)")
 _TOO_SMALL = re.compile(r"Vocabulary size is smaller than required_chars\. \d+ vs (\d+)")
 _CONTROLS = frozenset((PAD, BOS, EOS))
+_LONGEST = 4192
+"""Bytes of a line that SentencePiece trains on; it passes over longer ones without a word. Another
+limit would stand in the model, and make other bytes of every tokenizer."""
 
 
 class TokenizerSettings(NamedTuple):
@@ -88,7 +91,9 @@ class Tokenizer:
         model = io.BytesIO()
         try:
             sentencepiece.SentencePieceTrainer.train(
-                sentence_iterator=(writable(line, byte_fallback) for line in lines),
+                sentence_iterator=(
+                    part for line in lines for part in _parts(writable(line, byte_fallback))
+                ),
                 model_writer=model,
                 vocab_size=vocab_size,
                 model_type=kind,
@@ -220,6 +225,21 @@ def writable(text: str, escape: bool) -> str:
     if escape and (SPACE in text or ESCAPE in text):
         text = text.replace(ESCAPE, f"{ESCAPE}e").replace(SPACE, f"{ESCAPE}s")
     return _SURROGATE.sub("\ufffd", text)
+
+
+def _parts(line: str) -> Iterator[str]:
+    """The line, or parts of it that are short enough to train on, cut at spaces if it has some."""
+    if len(line.encode()) <= _LONGEST:
+        yield line
+        return
+    start, most = 0, _LONGEST // 4
+    while start < len(line):
+        end = start + most
+        if end < len(line):
+            space = line.rfind(" ", start + 1, end + 1)
+            end = end if space < 0 else space
+        yield line[start:end]
+        start = end + line.startswith(" ", end)
 
 
 def readable(normalised: str) -> str:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from kakehashi.errors import EvaluationError
 from kakehashi.evaluation.bootstrap import interval, p_value, resample
+from kakehashi.evaluation.checks import composition_warning
 from kakehashi.evaluation.metrics import Metric, Statistics
 from kakehashi.evaluation.tokenizers import bleu_tokenizer
 
@@ -130,13 +131,15 @@ def corpus_scores(
 ) -> Scores:
     """BLEU and chrF of detokenised hypotheses against one raw reference each; see ``evaluate``.
 
-    BLEU's tokenizer follows the target language, see ``bleu_tokenizer``.
+    BLEU's tokenizer follows the target language, see ``bleu_tokenizer``. The notes say where a side
+    is not in Unicode's composed form.
     """
     tokenizer, notes = bleu_tokenizer(target_language)
     metrics = [Metric("bleu", tokenizer), Metric("chrf")]
     found = evaluate([hypotheses], references, metrics, n_bootstrap=n_bootstrap, names=names)
     bleu, chrf = found.scores[0]
-    return Scores(bleu, chrf, notes)
+    composed = map(composition_warning, names, (hypotheses, references))
+    return Scores(bleu, chrf, (*notes, *filter(None, composed)))
 
 
 def corpus_bleu(

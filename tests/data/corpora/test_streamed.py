@@ -4,6 +4,7 @@ import gzip
 import json
 from collections import Counter
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ import pytest
 from kakehashi.data.config import DataConfig, FilterConfig, SplitConfig
 from kakehashi.data.corpora import load_corpus
 from kakehashi.data.corpora.base import Corpus
+from kakehashi.data.corpora.streamed import _version
 from kakehashi.data.integrity import overlaps
 from kakehashi.data.ledger import Ledger
 from kakehashi.data.pairs import Pairs
@@ -193,6 +195,36 @@ def test_what_the_data_set_does_not_have(folder: Path, rows) -> None:
     write(folder / "train-2.parquet", broken)
     with pytest.raises(DataError, match=r"\(train\), shard 3 of 3, row 21: field 'transl.*None"):
         load_corpus(config(folder))
+
+
+def version(folder: Path) -> str:
+    stream = load_corpus(config(folder)).stream
+    assert stream is not None
+    return stream.pairs.version
+
+
+def test_the_version_follows_the_content_of_the_files(folder: Path, rows) -> None:
+    before = version(folder)
+    (folder / "train-1.parquet").touch()
+    other = folder.rename(folder.with_name("elsewhere"))
+    assert version(other) == before
+    # as many rows as before, far behind the sample's
+    write(other / "train-2.parquet", [*rows[40:-1], ("Ein anderer Satz.", "Another one.")])
+    assert version(other) != before
+
+
+def test_the_version_of_a_data_set_on_the_hub_follows_its_commit(monkeypatch) -> None:
+    import datasets
+
+    def builder(path: str, name: str | None, revision: str | None) -> SimpleNamespace:
+        files = {"train": [f"hf://datasets/{path}@{revision}/{k}.parquet" for k in range(3)]}
+        return SimpleNamespace(config=SimpleNamespace(data_files=files))
+
+    monkeypatch.setattr(datasets, "load_dataset_builder", builder)
+    one, same, other = (
+        _version(config("somebody/pairs", hub_revision=revision)) for revision in ("a1", "a1", "b2")
+    )
+    assert one == same != other
 
 
 def test_a_sample_that_is_too_small_says_which_setting_makes_it_larger(folder: Path) -> None:

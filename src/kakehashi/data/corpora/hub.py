@@ -29,7 +29,7 @@ def load_hub(config: DataConfig) -> Corpus:
     if config.hub_path is None:
         raise ConfigError("data.kind=hub needs data.hub_path=NAME (or a local folder)")
     folder = expand(config.hub_path)
-    files = _hash_folder(folder) if folder.is_dir() else None
+    files = hash_folder(folder) if folder.is_dir() else None
     loaded = {
         name: load_split(config, split.split or name, files)
         for name, split in (("train", config.train), ("valid", config.valid), ("test", config.test))
@@ -64,7 +64,8 @@ def load_hub(config: DataConfig) -> Corpus:
     return prepared(config, files, make)
 
 
-def _hash_folder(folder: Path) -> dict[str, str]:
+def hash_folder(folder: Path) -> dict[str, str]:
+    """The SHA-256 of each file in it, by its path."""
     return hash_files(sorted(str(path) for path in folder.rglob("*") if path.is_file()))
 
 

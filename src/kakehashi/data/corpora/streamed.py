@@ -1,18 +1,27 @@
 """A data set on the hub that is read as it is trained on, for one that does not fit on the disk."""
 
+import hashlib
+import json
 import logging
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kakehashi.data.arrow import column_texts
 from kakehashi.data.config import DataConfig
 from kakehashi.data.corpora.base import Corpus, assemble
-from kakehashi.data.corpora.hub import check_fields, columns, load_split, names_a_split
+from kakehashi.data.corpora.hub import (
+    check_fields,
+    columns,
+    hash_folder,
+    load_split,
+    names_a_split,
+)
 from kakehashi.data.corpora.screen import Screen
 from kakehashi.data.ledger import Ledger
 from kakehashi.data.notes import note
 from kakehashi.data.pairs import Pairs
-from kakehashi.data.reading import DECOMPRESSION_ERRORS
+from kakehashi.data.reading import DECOMPRESSION_ERRORS, expand
 from kakehashi.data.stream import Part, TrainingStream, pairs_of, shard_name
 from kakehashi.errors import ConfigError, CorpusError, DataError
 
@@ -42,7 +51,8 @@ def load_streamed(config: DataConfig) -> Corpus:
         if names_a_split(name, split) or name == "train"
     }
     data = {name: load_split(config, split, streaming=True) for name, split in chosen.items()}
-    streams = {name: HubStream(config, chosen[name], data[name]) for name in data}
+    version = _version(config)
+    streams = {name: HubStream(config, chosen[name], data[name], version) for name in data}
     pairs = {
         name: _read(stream, config.buffer if name == "train" else None)
         for name, stream in streams.items()
@@ -89,8 +99,9 @@ def _of_splits(ledger: Ledger) -> Ledger:
 class HubStream:
     """The pairs of a split, shard by shard."""
 
-    def __init__(self, config: DataConfig, split: str, data: Any) -> None:
+    def __init__(self, config: DataConfig, split: str, data: Any, version: str) -> None:
         self.name = f"{config.hub_path} ({split})"
+        self.version = version
         self.n_shards = int(data.num_shards)
         self._sides = columns(config)
         self._data = data.with_format("arrow")
@@ -133,6 +144,34 @@ class HubStream:
         where = shard_name(self, part.shard)
         source, target = (column_texts(part.table, k, where, part.row) for k in range(2))
         return source, target
+
+
+def _version(config: DataConfig) -> str:
+    """A hash of all that is read: a folder's files, or the hub's, whose names hold the commit.
+
+    Raises CorpusError when the hub can't be asked.
+    """
+    import datasets
+    from datasets.exceptions import DatasetsError
+
+    folder = expand(config.hub_path or "")
+    if folder.is_dir():
+        hashes = hash_folder(folder)
+        # Wherever the folder lies.
+        content = {str(Path(path).relative_to(folder)): hashes[path] for path in hashes}
+        return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:24]
+    try:
+        builder = datasets.load_dataset_builder(
+            config.hub_path, config.hub_name, revision=config.hub_revision
+        )
+    except (OSError, ValueError, RuntimeError, DatasetsError) as error:
+        reason = " ".join(str(error).split())
+        raise CorpusError(
+            f"cannot ask the hub for the files of {config.hub_path!r} ({reason}); check the "
+            "network connection"
+        ) from error
+    names = sorted(name for files in builder.config.data_files.values() for name in files)
+    return hashlib.sha256(json.dumps(names).encode()).hexdigest()[:24]
 
 
 def _flat(table: "pa.Table") -> "pa.Table":
