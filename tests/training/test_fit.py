@@ -201,7 +201,7 @@ def test_mixed_precision_learns(numbers, tmp_path, precision):
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGUSR1])
-def test_a_signal_ends_the_update_and_saves(numbers, tmp_path, monkeypatch, number):
+def test_a_signal_ends_the_update_and_saves(numbers, tmp_path, monkeypatch, request, number):
     class Impatient(Callback):
         def on_train_batch_start(self, trainer, module, batch, batch_idx):
             if batch_idx == 9:  # the first of the two batches of an update
@@ -209,6 +209,9 @@ def test_a_signal_ends_the_update_and_saves(numbers, tmp_path, monkeypatch, numb
 
     callbacks = fit_module._Run._callbacks
     monkeypatch.setattr(fit_module._Run, "_callbacks", lambda self: [Impatient(), *callbacks(self)])
+    # what runs these tests may be a background job, in which Ctrl-C is ignored, and stays so
+    given = signal.signal(number, signal.SIG_DFL)
+    request.addfinalizer(lambda: signal.signal(number, given))
     before = signal.getsignal(number)
     with pytest.raises(Stopped) as stopped:
         run(numbers, tmp_path, settings(max_updates=20, validate_every=4))
