@@ -195,3 +195,31 @@ def test_fields_that_are_not_said_are_asked_for_by_the_options_that_there_are(
     assert "data." not in ended.err
     languages = ["--source-language", "de", "--target-language", "en", "--no-languages"]
     assert kakehashi("check", tmp_path / "a.jsonl", *languages).status == 0
+
+
+def test_a_data_set_of_the_hubs_form_with_all_its_splits(
+    kakehashi: Any, small_corpus: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HF_HOME", str(tmp_path / "home"))
+    folder = tmp_path / "hub"
+    folder.mkdir()
+    rows = [
+        json.dumps({"de": source, "en": target}, ensure_ascii=False)
+        for source, target in zip(small_corpus.source, small_corpus.target, strict=True)
+    ]
+    write_lines(folder / "train.jsonl", rows[:100])
+    write_lines(folder / "validation.jsonl", [*rows[100:], rows[7]])
+    root = ["--root", tmp_path / "data", "--no-languages"]
+    languages = ["--source-language", "de", "--target-language", "en"]
+    ended = kakehashi("check", f"hub:{folder}", *languages, *root, "--strict")
+    said = ended.out.decode()
+    assert "train: 100 pairs, de to en" in said
+    assert "valid: 33 pairs, de to en" in said
+    assert "overlap" in said.lower() or "also in" in said
+    assert ended.status == 1
+    ended = kakehashi("check", f"hub:{folder}", *root)
+    assert ended.status == 1
+    assert "say --source-language and --target-language" in ended.err
+    ended = kakehashi("check", f"hub:{folder}/none", *languages, *root)
+    assert ended.status == 1
+    assert "cannot load" in ended.err

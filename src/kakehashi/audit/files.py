@@ -6,6 +6,7 @@ from pathlib import Path
 from kakehashi.audit.findings import Text
 from kakehashi.data.config import DataConfig, SplitConfig
 from kakehashi.data.corpora import load_corpus
+from kakehashi.data.corpora.hub import every_split
 from kakehashi.data.pairfiles import SUFFIXES, read_table
 from kakehashi.data.reading import content_suffix, read_lines
 from kakehashi.data.scripts import scripts_of
@@ -13,6 +14,10 @@ from kakehashi.data.shards import find_shards, is_pattern
 from kakehashi.errors import DataError
 
 CORPUS = "tatoeba"
+HUB = "hub:"
+"""Before the name of a data set on the hub."""
+SPLITS = {"validation": "valid", "dev": "valid"}
+"""What data sets call the split that is valid here."""
 Two = tuple[str | None, str | None]
 
 
@@ -89,6 +94,35 @@ def read_corpus(languages: Two, root: Path) -> Text:
     codes = (config.source_language, config.target_language)
     lines = [int(line) for line in pairs.lines]
     return Text(pairs.source, pairs.target, lines, pairs.origin, *codes)
+
+
+def read_hub(
+    path: str, part: str | None, languages: Two, columns: Two, root: Path
+) -> dict[str, Text]:
+    """All splits of a data set on the hub, or of a local folder of the same form; train first.
+
+    `part` is the data set's configuration (subset). Fields that are not given are named like the
+    languages. Raises DataError without languages or such fields, CorpusError when it can't be had.
+    """
+    source, target = languages
+    if not source or not target:
+        raise DataError(f"{HUB}{path}: say --source-language and --target-language")
+    config = DataConfig(
+        kind="hub",
+        hub_path=path,
+        hub_name=part,
+        source_language=source,
+        target_language=target,
+        source_column=columns[0],
+        target_column=columns[1],
+        root=str(root),
+    )
+    texts = {}
+    for name, rows in every_split(config).items():
+        lines = [line for line, _, _ in rows]
+        sides = [text for _, text, _ in rows], [text for _, _, text in rows]
+        texts[SPLITS.get(name, name)] = Text(*sides, lines, f"{path} ({name})", source, target)
+    return dict(sorted(texts.items(), key=lambda item: item[0] != "train"))
 
 
 def language_of(path: str | Path) -> str:

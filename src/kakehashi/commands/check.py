@@ -17,8 +17,9 @@ def check(
     source: Annotated[
         str,
         typer.Argument(
-            metavar="SOURCE|TABLE|tatoeba",
-            help="Source sentences, or one file with both sides, or the name of the corpus.",
+            metavar="SOURCE|TABLE|tatoeba|hub:NAME",
+            help="Source sentences, or one file with both sides, the name of the corpus, or of a "
+            "data set on the hub.",
         ),
     ],
     target: Annotated[
@@ -32,6 +33,9 @@ def check(
         str | None, typer.Option(help="Of a table: number or name; else the language's code.")
     ] = None,
     target_column: Annotated[str | None, typer.Option(help="Likewise.")] = None,
+    hub_name: Annotated[
+        str | None, typer.Option(help="Of a data set on the hub: its configuration (subset).")
+    ] = None,
     valid: Annotated[
         list[Path] | None,
         typer.Option(help="The validation set: a table, or twice, source and then target."),
@@ -48,14 +52,14 @@ def check(
     strict: Annotated[
         bool, typer.Option("--strict", help="Exit with 1 if there is an error or a warning.")
     ] = False,
-    root: Annotated[Path, typer.Option(help="Where the corpus tatoeba is kept.")] = Path("data"),
+    root: Annotated[Path, typer.Option(help="Where what is fetched is kept.")] = Path("data"),
 ) -> None:
     """Check a parallel corpus: misalignment, odd text, duplicates, languages, overlap of splits.
 
     Nothing is changed. Errors, warnings and notes go to standard output with examples.
     """
     from kakehashi.audit import audit
-    from kakehashi.audit.files import read_text
+    from kakehashi.audit.files import HUB, read_hub, read_text
     from kakehashi.audit.page import page
     from kakehashi.audit.record import as_json
     from kakehashi.audit.terminal import print_audit
@@ -65,8 +69,12 @@ def check(
     codes = (source_language, target_language)
     columns = (source_column, target_column)
     pieces = None if tokenizer is None else _tokenizer(tokenizer)
-    splits = {"train": _train(source, target, codes, columns, root)}
-    codes = (splits["train"].source_language or None, splits["train"].target_language or None)
+    if source.startswith(HUB):
+        splits = read_hub(source.removeprefix(HUB), hub_name, codes, columns, root)
+    else:
+        splits = {"train": _train(source, target, codes, columns, root)}
+    first = next(iter(splits.values()))
+    codes = (first.source_language or None, first.target_language or None)
     for name, files in (("valid", valid), ("test", test)):
         if files:
             splits[name] = read_text(name, files, codes, columns)

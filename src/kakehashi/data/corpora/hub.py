@@ -76,10 +76,28 @@ def names_a_split(name: str, split: SplitConfig) -> bool:
     return split.split is not None
 
 
+def every_split(config: DataConfig) -> dict[str, list[Row]]:
+    """The rows of all splits of a data set, as they are stored, by the splits' own names.
+
+    Raises the errors of `load_hub`.
+    """
+    assert config.hub_path is not None
+    folder = expand(config.hub_path)
+    loaded = load_split(config, None, hash_folder(folder) if folder.is_dir() else None)
+    sides = columns(config)
+    return {
+        name: list(_HubRows(data, config.hub_path, *sides).rows()) for name, data in loaded.items()
+    }
+
+
 def load_split(
-    config: DataConfig, split: str, files: dict[str, str] | None = None, *, streaming: bool = False
+    config: DataConfig,
+    split: str | None,
+    files: dict[str, str] | None = None,
+    *,
+    streaming: bool = False,
 ) -> Any:
-    """A split of a data set on the hub, or of a folder with `files` and their hashes.
+    """A split of a data set on the hub, or of a folder with `files` and their hashes; or all.
 
     Raises CorpusError when it can't be had, DataError for a damaged file and for what the library
     would not read as it is written.
@@ -110,7 +128,7 @@ def load_split(
             check_whole(file)
         reason = " ".join(str(error.__cause__ or error).split()) or "its first file has no row"
         raise CorpusError(
-            f"cannot read split {split!r} of {config.hub_path!r} ({reason}); a file of it may be "
+            f"cannot read {_said(split)}{config.hub_path!r} ({reason}); a file of it may be "
             "damaged: fetch it again"
         ) from error
     # The hub's client raises its network errors as OSError (ConnectionError); DatasetNotFoundError
@@ -119,9 +137,13 @@ def load_split(
     except (OSError, ValueError, RuntimeError, DatasetsError) as error:
         reason = " ".join(str(error).split())
         raise CorpusError(
-            f"cannot load split {split!r} of {config.hub_path!r} from the hub ({reason}); check "
+            f"cannot load {_said(split)}{config.hub_path!r} from the hub ({reason}); check "
             "the name and the network connection, or set data.hub_path to a folder that holds it"
         ) from error
+
+
+def _said(split: str | None) -> str:
+    return "" if split is None else f"split {split!r} of "
 
 
 def _check_verbatim(config: DataConfig, builder: str | None) -> None:
