@@ -270,6 +270,7 @@ def test_a_sweep_makes_a_run_of_each(small_corpus, tmp_path):
     assert done.stdout.count("Next:") == 2
 
 
+@pytest.mark.slow
 def test_a_search_of_two_trials(small_corpus, tmp_path):
     rate = "optimizer.learning_rate=tag(log,interval(1e-4,1e-1))"
     words = [*QUICK, *files(small_corpus), rate, "trainer=updates", "trainer.max_updates=1"]

@@ -97,7 +97,7 @@ def test_eight_pairs_are_learnt_exactly(
         assert tokenizer.decode_batch(ids) == targets
 
 
-@pytest.mark.parametrize("name", ["transformer", "rnn"])
+@pytest.mark.parametrize("name", ["transformer", pytest.param("rnn", marks=pytest.mark.slow)])
 def test_symbols_come_through_whole_and_in_order(name: str) -> None:
     """Placeholders and markup, translated by a model that has seen them on both sides."""
     symbols = ["{name}", "{place}", "%s", "<b>", "</b>"]
