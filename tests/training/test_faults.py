@@ -286,6 +286,15 @@ def test_records_of_what_comes_after_a_checkpoint_are_made_again(tmp_path):
     assert path.read_text(encoding="utf-8") == '{"update": 3}\n{"update": 5}\n'
 
 
+@pytest.mark.parametrize("separator", ["\u2028", "\x85", "\u2029"])
+def test_separators_in_the_text_of_a_pair_end_no_record(tmp_path, separator):
+    path = tmp_path / "faults.jsonl"
+    record = json.dumps({"update": 3, "source": f"ein{separator}Haus"}, ensure_ascii=False) + "\n"
+    path.write_bytes(record.encode())
+    Faults(10, path, 6)._forget_after(5)
+    assert path.read_bytes() == record.encode()
+
+
 @pytest.fixture
 def small_memory(monkeypatch):
     """Memory for so many padded target places, in forward or in backward; counts the passes."""

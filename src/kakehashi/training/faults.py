@@ -103,11 +103,11 @@ class Faults(UpdateCallback):
         """A run that is taken up again meets what came after its checkpoint a second time."""
         if not self.path.exists():
             return
-        lines = self.path.read_text(encoding="utf-8").splitlines(keepends=True)
-        # a line without an end was cut off when the run was
-        whole = [line for line in lines if line.endswith("\n")]
-        kept = [line for line in whole if json.loads(line)["update"] <= update]
-        write_bytes(self.path, "".join(kept).encode())
+        # at LF alone: the text of a pair may hold other separators. What follows the last one was
+        # cut off when the run was
+        whole = self.path.read_bytes().split(b"\n")[:-1]
+        kept = [line + b"\n" for line in whole if json.loads(line)["update"] <= update]
+        write_bytes(self.path, b"".join(kept))
 
     def on_update(self, trainer: lightning.Trainer, task: TranslationTask) -> None:
         if task.largest_part != self.counts.largest_part:
