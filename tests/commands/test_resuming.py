@@ -37,9 +37,9 @@ def made(folder: Path, words: list[str], settings: dict) -> Path:
 
 
 def test_a_run_is_composed_of_its_own_words_and_those_typed_now(tmp_path):
-    folder = made(tmp_path / "a run", ["seed=2", "data.name='x y'"], {"seed": 2})
+    folder = made(tmp_path / "a run", ["seed=2", "data.name='x ${seed}'"], {"seed": 2})
     words = expand([f"resume={folder}", "trainer.max_updates=9"])
-    assert words[:3] == ["seed=2", "data.name='x y'", "trainer.max_updates=9"]
+    assert words[:3] == ["seed=2", "data.name='x ${seed}'", "trainer.max_updates=9"]
     assert f"hydra.run.dir='{folder}'" in words
     assert f"resume='{folder}'" in words
     assert expand(words) == words  # as another process of the run is given them
@@ -285,3 +285,11 @@ def test_a_full_disk_and_room_made_again(small_corpus, tmp_path):
         same_run(disk / "part", tmp_path / "whole")
     finally:
         subprocess.run(["umount", str(disk)], check=True)
+
+
+@pytest.mark.parametrize("content", ["\x00", "a: 1", "- 3", "- [", "word"])
+def test_damaged_words_are_named(tmp_path, content):
+    folder = made(tmp_path / "run", ["seed=2"], {"seed": 2, "trainer": {}})
+    (folder / "overrides.yaml").write_text(content)
+    with pytest.raises(ConfigError, match=r"overrides.yaml is damaged"):
+        expand([f"resume={folder}"])

@@ -6,7 +6,7 @@ from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 
-from kakehashi.commands.saved import flat_settings, saved_config
+from kakehashi.commands.saved import flat_settings, saved_config, saved_words
 from kakehashi.data.reading import write_bytes
 from kakehashi.errors import ConfigError
 
@@ -26,7 +26,7 @@ def expand(words: Sequence[str]) -> list[str]:
     other words, ``resume=auto`` among them, come back as they are.
 
     Raises:
-        ConfigError: when there is no run in that folder.
+        ConfigError: when there is no run in that folder, or its words are damaged.
     """
     asked = [word.removeprefix("resume=") for word in words if word.startswith("resume=")]
     if not asked or asked[-1] in (AUTO, "null") or asked[-1].startswith("'"):
@@ -38,7 +38,7 @@ def expand(words: Sequence[str]) -> list[str]:
             f"resume={asked[-1]}: there is no run in {folder} (a run's folder holds {CONFIG}); "
             "name a folder such as runs/NAME/DATE, or runs/NAME/latest"
         )
-    own: list[str] = OmegaConf.to_container(OmegaConf.load(recorded))  # type: ignore[assignment]
+    own = saved_words(recorded)
     typed = [word for word in words if not word.startswith("resume=")]
     place = [f"resume={quoted(str(folder))}", f"hydra.run.dir={quoted(str(folder))}"]
     return [*without_resume(own), *typed, *place]

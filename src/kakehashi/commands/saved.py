@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig, ListConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError
 
@@ -17,16 +17,35 @@ def saved_config(run: Path) -> DictConfig:
         ConfigError: when there is none, or it is damaged.
     """
     path = run / "config.yaml"
+    loaded = _loaded(path, resolve=True)
+    if not isinstance(loaded, DictConfig) or "trainer" not in loaded:
+        raise ConfigError(f"{path} is damaged: it holds no settings of a run")
+    return loaded
+
+
+def saved_words(path: Path) -> list[str]:
+    """The words that a run was composed of, from its file of them.
+
+    Raises:
+        ConfigError: when there is none, or it is damaged.
+    """
+    # not resolved: what a word refers to is for Hydra to find
+    words: Any = OmegaConf.to_container(_loaded(path, resolve=False))
+    if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
+        raise ConfigError(f"{path} is damaged: it holds no words of a run")
+    return words
+
+
+def _loaded(path: Path, *, resolve: bool) -> DictConfig | ListConfig:
     try:
         loaded = OmegaConf.load(path)
-        OmegaConf.resolve(loaded)
+        if resolve:
+            OmegaConf.resolve(loaded)
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path} cannot be read: {error}") from error
     except (YAMLError, OmegaConfBaseException) as error:
         said = " ".join(str(error).split())
         raise ConfigError(f"{path} is damaged ({said})") from error
-    if not isinstance(loaded, DictConfig) or "trainer" not in loaded:
-        raise ConfigError(f"{path} is damaged: it holds no settings of a run")
     return loaded
 
 
