@@ -11,10 +11,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
     from torch.distributed.distributed_c10d import Store
+
+T = TypeVar("T")
 
 _PATIENCE = timedelta(days=3)
 """For the preparation of a corpus, however large."""
@@ -56,6 +58,17 @@ def first_of_each_machine(name: str) -> Iterator[None]:
     finally:
         if first:
             store.set(key, "")
+
+
+def gathered(value: T) -> list[T]:
+    """The value of every process, in order, once training has joined them; all have to ask."""
+    import torch
+
+    if not (torch.distributed.is_available() and torch.distributed.is_initialized()):
+        return [value]
+    values: list[T] = [value] * torch.distributed.get_world_size()
+    torch.distributed.all_gather_object(values, value)
+    return values
 
 
 def _key(name: str) -> str:

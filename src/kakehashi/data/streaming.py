@@ -17,6 +17,7 @@ from kakehashi.data.ledger import LedgerTotal
 from kakehashi.data.ledgerfile import LedgerFile
 from kakehashi.data.share import BARREN, Share, Start
 from kakehashi.errors import DataError, KakehashiError
+from kakehashi.processes import gathered
 
 ENDLESS = 1 << 40
 """Batches, as far as Lightning is told. Without any number it would read a batch ahead, and the
@@ -224,15 +225,6 @@ class _Made(IterableDataset[Any]):
             yield from self.blocks()
         except KakehashiError as error:
             yield error
-
-
-def gathered(value: Any) -> list[Any]:
-    """The values of all processes, in their order."""
-    if not (torch.distributed.is_available() and torch.distributed.is_initialized()):
-        return [value]
-    values: list[Any] = [None] * torch.distributed.get_world_size()
-    torch.distributed.all_gather_object(values, value)
-    return values
 
 
 def _unchanged(block: Any) -> Any:

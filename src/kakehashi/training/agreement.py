@@ -1,11 +1,7 @@
 """Processes of one run deciding alike."""
 
-from typing import TypeVar
-
 import lightning
 import torch
-
-T = TypeVar("T")
 
 
 def largest(trainer: lightning.Trainer, *values: int) -> list[int]:
@@ -16,12 +12,3 @@ def largest(trainer: lightning.Trainer, *values: int) -> list[int]:
     torch.distributed.all_reduce(shared, torch.distributed.ReduceOp.MAX)
     agreed: list[int] = shared.tolist()
     return agreed
-
-
-def gathered(trainer: lightning.Trainer, value: T) -> list[T]:
-    """The value of every process, in their order; every process has to ask."""
-    if trainer.world_size == 1:
-        return [value]
-    values: list[T] = [value] * trainer.world_size
-    torch.distributed.all_gather_object(values, value)
-    return values

@@ -7,12 +7,11 @@ counters set back) is then no part of a run, and a run can stop and go on anywhe
 from collections.abc import Iterator
 from typing import Any
 
-import torch
-
 from kakehashi.data.batching import Batch
 from kakehashi.data.loader import Loader
 from kakehashi.data.streaming import ENDLESS, StreamLoader
 from kakehashi.errors import DataError
+from kakehashi.processes import gathered
 
 
 class EndlessLoader:
@@ -32,12 +31,7 @@ class EndlessLoader:
 
     def state_dict(self) -> dict[str, Any]:
         """Where the loader stands, in every process: all of them have to ask at the same time."""
-        state = self.loader.state_dict()
-        if self._world_size == 1:
-            return {"processes": [state]}
-        states: list[dict[str, Any]] = [{}] * self._world_size
-        torch.distributed.all_gather_object(states, state)
-        return {"processes": states}
+        return {"processes": gathered(self.loader.state_dict())}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Let the next iteration go on after the last batch handed out.

@@ -17,7 +17,7 @@ from lightning.pytorch.plugins import MixedPrecision, Precision
 from kakehashi.data.notes import note
 from kakehashi.data.reading import write_bytes
 from kakehashi.errors import TrainingError
-from kakehashi.training.agreement import gathered
+from kakehashi.processes import gathered
 from kakehashi.training.module import Cause, TranslationTask
 from kakehashi.training.updates import UpdateCallback
 
@@ -140,7 +140,7 @@ class Faults(UpdateCallback):
             {"process": trainer.global_rank, "loss": number(loss), "pairs": rows}
             for rows, loss in task.suspects
         ]
-        everyone = gathered(trainer, mine)
+        everyone = gathered(mine)
         batches: list[dict[str, Any]] = [batch for own in everyone for batch in own]
         for batch in batches:
             batch["pairs"] = [self.pair(index) for index in batch["pairs"]]

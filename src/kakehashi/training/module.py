@@ -14,7 +14,7 @@ from kakehashi.data.batching import Batch
 from kakehashi.errors import Stopped
 from kakehashi.models.interface import TranslationModel
 from kakehashi.models.transformer import Transformer
-from kakehashi.training.agreement import gathered
+from kakehashi.processes import gathered
 from kakehashi.training.config import ObjectiveConfig, OptimizerConfig
 from kakehashi.training.guidance import Guide
 from kakehashi.training.memory import enough_memory, in_parts, out_of_memory, padded_size
@@ -154,7 +154,7 @@ class TranslationTask(lightning.LightningModule):
         for place in range(len(window.sums), len(window.batches)):
             batch = window.batches[place]
             window.set_random(place)
-            gathered = []
+            sums_of_parts = []
             for part in in_parts(batch, self.largest_part):
                 try:
                     with self.trainer.precision_plugin.forward_context():
@@ -164,8 +164,8 @@ class TranslationTask(lightning.LightningModule):
                     if not out_of_memory(error):
                         raise
                     return part
-                gathered.append(sums.detach())
-            window.sums.append(torch.stack(gathered).sum(0))
+                sums_of_parts.append(sums.detach())
+            window.sums.append(torch.stack(sums_of_parts).sum(0))
         return None
 
     def sums(self, batch: Batch) -> Tensor:
@@ -270,7 +270,7 @@ class TranslationTask(lightning.LightningModule):
         """
         if self.whole is not None:
             self.whole.release()
-        heard = gathered(self.trainer, (self.tally, self.request.number))
+        heard = gathered((self.tally, self.request.number))
         if number := max(number for _, number in heard):
             raise Stopped(number)
         self.validated = self.validator.result([tally for tally, _ in heard])
