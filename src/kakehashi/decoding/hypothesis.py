@@ -16,9 +16,11 @@ class Hypothesis:
     ids: tuple[int, ...]
     """Vocabulary entries without BOS and EOS."""
     score: float
-    """``log_probability / length ** length_penalty``, EOS counted (as CTranslate2 has it)."""
+    """What ranks: ``log_probability / length ** length_penalty``, EOS counted (as CTranslate2 has
+    it), plus the coverage penalty; with a repetition penalty, its log probabilities."""
     log_probability: float
-    """Sum of the natural log probabilities of the pieces and of EOS."""
+    """Sum of the model's own natural log probabilities of the pieces and of EOS, whatever rules and
+    penalties had a say in the choice: what forced decoding gives the same pieces."""
     finished: bool
     """Whether it ended by itself; False where the length limit cut it, then it has no EOS."""
 
