@@ -32,3 +32,8 @@ def max_lengths(allowed: Bool[Tensor, "B M"], config: DecodingConfig) -> Int[Ten
     """
     source = allowed.sum(dim=1).to(torch.float64)
     return (source * config.max_ratio).floor().to(torch.int64) + config.max_extra
+
+
+def min_lengths(source_lengths: Int[Tensor, " B"], config: DecodingConfig) -> Int[Tensor, " B"]:
+    """Fewest pieces, EOS included: ``floor(min_ratio * source pieces)``, its EOS counted."""
+    return (source_lengths.to(torch.float64) * config.min_ratio).floor().to(torch.int64)

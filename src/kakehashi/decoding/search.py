@@ -5,11 +5,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from kakehashi.decoding.beam import beam_search
+from kakehashi.decoding.competition import competition
 from kakehashi.decoding.config import DecodingConfig
 from kakehashi.decoding.greedy import greedy_search
 from kakehashi.decoding.hypothesis import Hypothesis, max_lengths
 from kakehashi.decoding.rules import Rules
-from kakehashi.decoding.sampling import Sampling
+from kakehashi.decoding.sampling import Sampling, sample
 from kakehashi.errors import ConfigError
 from kakehashi.models.interface import Encoded, TranslationModel
 
@@ -73,25 +74,66 @@ def search(
         does not fit into the limit is left out: ``Rules.missing`` tells.
 
     Raises:
-        ConfigError: for an ``n_best`` greater than the beam, or a beam that the groups do not
-            divide.
+        ConfigError: for an ``n_best`` below 1 or greater than the beam, a beam that the groups do
+            not divide, or a required phrase with a piece that may not be said.
+        ValueError: for sampling without keys.
     """
     limits = max_lengths(encoded.allowed, config)
-    if not isinstance(method, Beam) or rules is not None or keys is not None or allow_unknown:
-        raise NotImplementedError
-    if not 1 <= n_best <= config.beam:
-        raise ConfigError(
-            f"an n-best list of {n_best} needs a beam of at least that; the beam is {config.beam}"
+    rivals = competition(
+        config,
+        rules,
+        encoded.allowed.sum(dim=1),
+        limits,
+        allow_unknown=allow_unknown,
+        needed=isinstance(method, Sampling)
+        or (isinstance(method, DiverseBeam) and method.groups > 1),
+    )
+    length_penalty = config.length_penalty
+    _check_number(config.beam, method, n_best)
+    if isinstance(method, Sampling):
+        if keys is None:
+            raise ValueError("sampling needs a key for each sentence")
+        assert rivals is not None
+        return sample(
+            model,
+            encoded,
+            sampling=method,
+            draws=n_best,
+            keys=keys,
+            max_lengths=limits,
+            length_penalty=length_penalty,
+            competition=rivals,
         )
-    if config.beam == 1:
+    if config.beam == 1 and not config.coverage_penalty:
         return greedy_search(
-            model, encoded, max_lengths=limits, length_penalty=config.length_penalty
+            model,
+            encoded,
+            max_lengths=limits,
+            length_penalty=length_penalty,
+            competition=rivals,
         )
     return beam_search(
         model,
         encoded,
         beam=config.beam,
         max_lengths=limits,
-        length_penalty=config.length_penalty,
+        length_penalty=length_penalty,
         n_best=n_best,
+        coverage_penalty=config.coverage_penalty,
+        competition=rivals,
+        groups=method.groups if isinstance(method, DiverseBeam) else 1,
+        strength=method.strength if isinstance(method, DiverseBeam) else 0.0,
     )
+
+
+def _check_number(beam: int, method: Method, n_best: int) -> None:
+    if n_best < 1:
+        raise ConfigError(f"an n-best list of {n_best}; it must have at least 1")
+    if n_best > beam and not isinstance(method, Sampling):
+        raise ConfigError(
+            f"an n-best list of {n_best} needs a beam of at least that; the beam is {beam}"
+        )
+    if isinstance(method, DiverseBeam) and beam % method.groups:
+        raise ConfigError(
+            f"a diverse beam of {beam} cannot be shared out evenly to {method.groups} groups"
+        )
