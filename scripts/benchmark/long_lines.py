@@ -21,7 +21,7 @@ from kakehashi.evaluation.scores import corpus_scores
 from kakehashi.inference.options import Options
 from kakehashi.inference.translator import Translator
 
-TIMES = (1.5, 2.0, 4.0)
+TIMES = (0.25, 0.5, 1.0, 1.5, 2.0, 4.0)
 
 
 def long_lines(lengths: Sequence[int], least: float) -> Iterator[slice]:
