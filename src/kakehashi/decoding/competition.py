@@ -70,13 +70,11 @@ class Competition:
         logits: Float[Tensor, "B R V"],
         ids: Int[Tensor, "B R L"],
         sentence: Int[Tensor, " B"],
-        alive: Bool[Tensor, "B R"],
     ) -> tuple[Float[Tensor, "B R V"], Float[Tensor, "B R V"]]:
         """The model's own log probability of each next piece, and what the piece competes with.
 
         The latter is the former but for a repetition penalty, and -inf where a rule bars a piece;
-        it is not renormalised. A sentence of whose ``alive`` hypotheses none may go on any more
-        may end.
+        it is not renormalised.
         """
         own = logits.log_softmax(dim=-1, dtype=torch.float32)
         base = own
@@ -89,11 +87,26 @@ class Competition:
             adjustment.adjust(scores, ids, sentence)
         if self.prefix is not None:
             self.prefix.force(scores, base, ids, sentence)
-        open_ = (scores.amax(dim=-1) > -torch.inf) & alive
-        stuck = ~open_.any(dim=1)
-        if bool(stuck.any()):
-            scores[stuck, :, EOS] = base[stuck, :, EOS]
         return own, scores
+
+
+def let_end(
+    scores: Float[Tensor, "B R V"],
+    own: Float[Tensor, "B R V"],
+    alive: Bool[Tensor, "B R"],
+    waiting: Bool[Tensor, " B"],
+) -> None:
+    """Where rules leave the last hypotheses of a sentence nothing to say, let them end after all.
+
+    Args:
+        scores: what competes; changed in place.
+        own: the model's log probabilities.
+        alive: hypotheses that may go on.
+        waiting: sentences that have no finished translation yet.
+    """
+    stuck = waiting & ~((scores.amax(dim=-1) > -torch.inf) & alive).any(dim=1)
+    if bool(stuck.any()):
+        scores[stuck, :, EOS] = own[stuck, :, EOS]
 
 
 def competition(
