@@ -20,7 +20,7 @@ from kakehashi.models.interface import TranslationModel
 from kakehashi.symbols import BOS, EOS, UNK
 
 FEW = settings(
-    max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 V = 7
 Ids = tuple[int, ...]

@@ -48,8 +48,9 @@ class _Automaton:
 
 
 def _automaton(phrases: Sequence[Phrase]) -> _Automaton:
-    letters = sorted({piece for phrase in phrases for piece in phrase})
-    states = sorted({phrase[:end] for phrase in phrases for end in range(len(phrase) + 1)}, key=len)
+    letters = sorted({piece for phrase in phrases for piece in phrase}) or [PAD]
+    begun = {phrase[: end + 1] for phrase in phrases for end in range(len(phrase))}
+    states = [(), *sorted(begun, key=len)]
     number = {state: place for place, state in enumerate(states)}
     follow = np.zeros((len(states), len(letters)), np.int64)
     completes = np.zeros(len(states), np.int64)
