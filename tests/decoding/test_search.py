@@ -1,7 +1,7 @@
 """Every search with rules and penalties against the list of all translations."""
 
 import math
-from itertools import product
+from itertools import pairwise, product
 from typing import Any
 
 import pytest
@@ -222,9 +222,7 @@ def test_a_beam_of_one_is_greedy_search_within_the_rules(
     seed=st.integers(0, 10**6),
     beam=st.integers(1, 6),
     lengths=st.lists(st.integers(1, 5), min_size=1, max_size=3),
-    required=st.lists(
-        st.lists(PHRASE, min_size=1, max_size=3).map(tuple), min_size=3, max_size=3
-    ),
+    required=st.lists(st.lists(PHRASE, min_size=1, max_size=3).map(tuple), min_size=3, max_size=3),
     prefix=st.lists(PIECE, max_size=1).map(tuple),
     method=st.sampled_from(["beam", "diverse", "sampling"]),
 )
@@ -325,7 +323,7 @@ def test_a_greater_length_penalty_makes_no_translation_shorter(scripted: Any) ->
         [len(found[0].ids) for found in wide(scripted, length_penalty=penalty)]
         for penalty in (0.0, 0.5, 1.0, 2.0)
     ]
-    for shorter, longer in zip(lengths, lengths[1:], strict=False):
+    for shorter, longer in pairwise(lengths):
         assert all(a <= b for a, b in zip(shorter, longer, strict=True))
     assert sum(lengths[0]) < sum(lengths[-1])
 
@@ -339,7 +337,7 @@ def test_a_greater_coverage_penalty_leaves_no_more_uncovered(scripted: Any) -> N
         ]
         for weight in (0.0, 0.2, 1.0, 5.0)
     ]
-    for less, more in zip(covered, covered[1:], strict=False):
+    for less, more in pairwise(covered):
         assert all(a <= b + 1e-9 for a, b in zip(less, more, strict=True))
     assert sum(covered[0]) < sum(covered[-1])
 

@@ -15,9 +15,7 @@ _ORDERS = range(1, 7)
 _BETA = 2
 
 
-def pairwise_chrf(
-    hypotheses: Sequence[str], references: Sequence[str]
-) -> npt.NDArray[np.float64]:
+def pairwise_chrf(hypotheses: Sequence[str], references: Sequence[str]) -> npt.NDArray[np.float64]:
     """The chrF of hypothesis i against reference j, from 0 to 100: ``[N, M]``.
 
     The same numbers as ``sacrebleu.sentence_chrf`` with its defaults.
