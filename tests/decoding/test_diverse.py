@@ -7,8 +7,11 @@ import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from kakehashi.decoding.beam import beam_search
+from kakehashi.decoding.competition import Competition
 from kakehashi.decoding.config import DecodingConfig
-from kakehashi.decoding.search import Beam, DiverseBeam, search
+from kakehashi.decoding.methods import Beam, DiverseBeam
+from kakehashi.decoding.search import search
 from kakehashi.symbols import EOS
 
 FEW = settings(
@@ -85,9 +88,6 @@ def test_one_group_is_a_plain_beam(scripted: Any) -> None:
         plain = search(model, encoded, config=config, method=Beam(), n_best=4)
         assert search(model, encoded, config=config, method=DiverseBeam(1, 0.0), n_best=4) == plain
         # And so it is on the path on which groups and rules work.
-        from kakehashi.decoding.beam import beam_search
-        from kakehashi.decoding.competition import Competition
-
         ruled = beam_search(
             model,
             encoded,

@@ -9,8 +9,8 @@ from torch import Tensor
 
 from kakehashi.decoding.config import DecodingConfig
 from kakehashi.decoding.ensemble import Ensemble
-from kakehashi.decoding.sampling import Sampling
-from kakehashi.decoding.search import Beam, search
+from kakehashi.decoding.methods import Beam, Sampling
+from kakehashi.decoding.search import search
 from kakehashi.models.build import build_model
 from kakehashi.models.config import RNNConfig, TransformerConfig
 from kakehashi.models.interface import TranslationModel

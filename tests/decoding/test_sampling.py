@@ -9,8 +9,8 @@ import torch
 
 from kakehashi.decoding.config import DecodingConfig
 from kakehashi.decoding.hypothesis import Hypothesis
+from kakehashi.decoding.methods import Sampling, sentence_key
 from kakehashi.decoding.rules import Rules
-from kakehashi.decoding.sampling import Sampling, sentence_key
 from kakehashi.decoding.search import search
 from kakehashi.errors import ConfigError
 from kakehashi.symbols import EOS

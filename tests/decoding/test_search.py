@@ -10,11 +10,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
+from kakehashi.decoding.beam import beam_search
+from kakehashi.decoding.competition import competition
 from kakehashi.decoding.config import DecodingConfig
 from kakehashi.decoding.hypothesis import Hypothesis
+from kakehashi.decoding.limits import max_lengths
+from kakehashi.decoding.methods import Beam, DiverseBeam, Method, Sampling
 from kakehashi.decoding.rules import Rules
-from kakehashi.decoding.sampling import Sampling
-from kakehashi.decoding.search import Beam, DiverseBeam, Method, search
+from kakehashi.decoding.search import search
 from kakehashi.errors import ConfigError
 from kakehashi.models.interface import TranslationModel
 from kakehashi.symbols import BOS, EOS, UNK
@@ -197,10 +200,6 @@ def test_a_wide_beam_finds_the_best_of_all_within_the_rules(
 def test_a_beam_of_one_is_greedy_search_within_the_rules(
     scripted: Any, seed: int, lengths: list[int], parts: list[Any], **chosen: Any
 ) -> None:
-    from kakehashi.decoding.beam import beam_search
-    from kakehashi.decoding.competition import competition
-    from kakehashi.decoding.hypothesis import max_lengths
-
     config = DecodingConfig(beam=1, max_ratio=1.0, max_extra=1, **chosen)
     model = scripted(seed, V)
     encoded = encode(model, lengths, width=9)
