@@ -211,7 +211,7 @@ def test_a_beam_of_one_is_greedy_search_within_the_rules(
         beam=1,
         max_lengths=limits,
         length_penalty=1.0,
-        competition=competition(config, rules, encoded.allowed.sum(1), limits),
+        competition=competition(config, rules, encoded.allowed.sum(1), limits, eager=True),
     )
     assert search(model, encoded, config=config, rules=rules) == one
 
@@ -268,6 +268,27 @@ def test_a_phrase_is_said_where_it_costs_least(scripted: Any) -> None:
     found = search(model, encode(model, [1]), config=config, rules=[Rules(required=((6,),))])
     ids = found[0][0].ids
     assert ids[ids.index(6) - 1] == 4
+
+
+@pytest.mark.parametrize("method", [Beam(), DiverseBeam(1), Sampling(temperature=0.1)])
+def test_one_hypothesis_alone_does_not_wait_with_a_phrase(scripted: Any, method: Method) -> None:
+    """It would end after 4; a phrase that it comes to begin is said to its end."""
+
+    def script(sentence: int, said: Ids) -> list[float]:
+        return [0, 0, 0, 9.0 if len(said) >= 1 else -9.0, 5.0 if not said else 1.0, -1.0, -2.0]
+
+    model = scripted(script, V)
+    config = DecodingConfig(beam=1, max_ratio=1.0, max_extra=9)
+    for phrases, expected in (
+        (((5, 6),), (4, 5, 6)),
+        (((4, 6),), (4, 6)),
+        (((5,), (6,)), (4, 5, 6)),
+    ):
+        rules = [Rules(required=phrases)]
+        found = search(
+            model, encode(model, [2]), config=config, rules=rules, method=method, keys=[1]
+        )
+        assert found[0][0].ids == expected
 
 
 def test_what_does_not_fit_is_told_by_the_rules(scripted: Any) -> None:

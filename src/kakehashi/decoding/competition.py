@@ -117,6 +117,7 @@ def competition(
     *,
     allow_unknown: bool = False,
     needed: bool = False,
+    eager: bool = False,
 ) -> Competition | None:
     """What the settings and the rules of S sentences come to; None where they change nothing.
 
@@ -127,6 +128,7 @@ def competition(
         limits: most pieces of each translation, EOS counted.
         allow_unknown: whether the unknown piece may be said.
         needed: never return None.
+        eager: whether required phrases are said as soon as they can, see ``Required``.
     """
     adjustments: list[Adjustment] = []
     device = limits.device
@@ -141,7 +143,7 @@ def competition(
     if any(r.required for r in given):
         if not allow_unknown and any(UNK in phrase for r in given for phrase in r.required):
             raise ConfigError("a required phrase holds an unknown piece, which is never said")
-        required = Required.of(given, limits)
+        required = Required.of(given, limits, eager)
         adjustments.append(required)
     if any(r.prefix for r in given):
         prefix = Prefix.of([r.prefix for r in given], device)
