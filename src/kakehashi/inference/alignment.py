@@ -38,7 +38,7 @@ def word_alignment(
 
     Args:
         pairs: of pieces.
-        sources: the words that each source piece is in, see ``inference.words``.
+        sources: the words that each source piece is in, see ``inference.line_words``.
         targets: the words that each target piece is in.
     """
     found = {(i, j) for source, target in pairs for i in sources[source] for j in targets[target]}
