@@ -2,6 +2,7 @@
 
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -142,7 +143,9 @@ Seed = Annotated[
 ]
 
 
-def load_translator(models: list[Path], device: str, threads: int | None = None) -> "Translator":
+def load_translator(
+    models: Sequence[Path], device: str, threads: int | None = None
+) -> "Translator":
     """The model, or the ensemble of several, on so many cores.
 
     Raises:
@@ -189,7 +192,7 @@ def search_options(
             f"{' and '.join(chosen)} are different ways to translate: give one"
         )
     settings = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "seed": seed}
-    drawing = {name: value for name, value in settings.items() if value is not None}
+    drawing: dict[str, Any] = {name: value for name, value in settings.items() if value is not None}
     drawn = sample or mbr is not None
     if drawing and not drawn:
         raise typer.BadParameter(f"{_named(drawing)} is for samples: give --sample or --mbr too")

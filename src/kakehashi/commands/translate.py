@@ -145,7 +145,8 @@ def translate(
             as_json=input_form is Format.jsonl,
         )
         kept = deque[Request]()
-        results = translator.stream(remembered(asked, kept), options)
+        asked = remembered(asked, kept)
+        results = translator.stream(asked, options)
         show = not interactive and (output is not None or not sys.stdout.isatty())
         start, number = time.perf_counter(), 0
         with progress("translating", "lines", total, show=show) as report:
