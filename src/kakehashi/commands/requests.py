@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from kakehashi.data.tokenizer import Tokenizer
     from kakehashi.inference.request import Request
 
+_BREAKS = {ord(c): f"\\u{ord(c):04x}" for c in "\x85\u2028\u2029"}
 KEYS = ("text", "prefix", "required", "forbidden")
 
 
@@ -101,5 +102,5 @@ def is_list_of_texts(value: Any) -> bool:
 
 
 def json_line(record: dict[str, Any]) -> str:
-    """A record on one line, in letters as they are written."""
-    return json.dumps(record, ensure_ascii=False)
+    """A record on one line, in letters as they are written; a line to every reader of lines."""
+    return json.dumps(record, ensure_ascii=False).translate(_BREAKS)
