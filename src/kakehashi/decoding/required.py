@@ -49,7 +49,8 @@ class _Automaton:
 
 def _automaton(phrases: Sequence[Phrase]) -> _Automaton:
     letters = sorted({piece for phrase in phrases for piece in phrase})
-    states = sorted({phrase[:end] for phrase in phrases for end in range(len(phrase) + 1)}, key=len)
+    beginnings = (phrase[:end] for phrase in phrases for end in range(len(phrase) + 1))
+    states = sorted({(), *beginnings}, key=len)
     number = {state: place for place, state in enumerate(states)}
     follow = np.zeros((len(states), len(letters)), np.int64)
     completes = np.zeros(len(states), np.int64)
