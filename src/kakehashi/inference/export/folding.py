@@ -43,8 +43,8 @@ def transformer(model: TranslationModel[Any], format_name: str) -> Transformer:
 
 def scaled_dot_query(attention: Attention) -> tuple[Tensor, Tensor | None]:
     """Weight [H Dk, D] and bias [H Dk] of the W^Q with which f is the scaled dot product."""
-    weight, bias = attention.query.weight.detach(), attention.query.bias
-    return _folded(attention, weight), None if bias is None else _folded(attention, bias.detach())
+    weight, bias = attention.query.weight.detach(), bias_of(attention.query)
+    return _folded(attention, weight), None if bias is None else _folded(attention, bias)
 
 
 def _folded(attention: Attention, rows: Tensor) -> Tensor:
@@ -58,11 +58,17 @@ def _folded(attention: Attention, rows: Tensor) -> Tensor:
         per_head = torch.einsum("hkq,hq...->hk...", score.weight.detach().double(), per_head)
     else:
         assert isinstance(score, Dot)
-    return (scale * per_head).flatten(0, 1).to(rows.dtype)
+    folded: Tensor = (scale * per_head).flatten(0, 1).to(rows.dtype)
+    return folded
 
 
-def zeros_for(linear: nn.Linear) -> Tensor:
-    """The linear's bias, or the zeros that say the same where a format must have one."""
-    if linear.bias is None:
-        return linear.weight.new_zeros(linear.out_features)
-    return linear.bias.detach()
+def bias_of(module: nn.Linear | nn.LayerNorm) -> Tensor | None:
+    """Its bias, if it has one."""
+    bias: Tensor | None = module.bias
+    return None if bias is None else bias.detach()
+
+
+def zeros_for(module: nn.Linear | nn.LayerNorm) -> Tensor:
+    """Its bias, or the zeros that say the same where a format must have one."""
+    bias = bias_of(module)
+    return module.weight.detach().new_zeros(module.weight.shape[0]) if bias is None else bias

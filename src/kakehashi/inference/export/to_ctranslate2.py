@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from kakehashi.attention import Attention
 from kakehashi.data.tokenizer import Tokenizer
-from kakehashi.inference.export.folding import scaled_dot_query, transformer
-from kakehashi.inference.export.packages import ctranslate2
+from kakehashi.inference.export.folding import bias_of, scaled_dot_query, transformer, zeros_for
+from kakehashi.inference.packages import ctranslate2
 from kakehashi.layers.embedding import sinusoids
 from kakehashi.layers.feedforward import FeedForward
 from kakehashi.layers.residual import EPSILON, Residual
@@ -128,25 +128,27 @@ def _joined(written: Any, attention: Attention, names: tuple[str, ...]) -> None:
     weights, biases = [], []
     for name in names:
         linear = getattr(attention, name)
-        weight, bias = linear.weight.detach(), linear.bias
+        weight, bias = linear.weight.detach(), bias_of(linear)
         if name == "query":
             weight, bias = scaled_dot_query(attention)
         weights.append(weight)
         biases.append(bias)
-    _set(written, torch.cat(weights), None if biases[0] is None else torch.cat(biases).detach())
+    written.weight = torch.cat(weights)
+    if len(given := [bias for bias in biases if bias is not None]) == len(names):
+        written.bias = torch.cat(given)
 
 
 def _output(written: Any, attention: Attention) -> None:
     assert attention.output is not None
-    _set(written, attention.output.weight, attention.output.bias)
+    _set(written, attention.output)
 
 
 def _feedforward(written: Any, feedforward: FeedForward, residual: Residual) -> None:
     _norm(written.layer_norm, residual)
-    _set(written.linear_0, feedforward.inner.weight, feedforward.inner.bias)
+    _set(written.linear_0, feedforward.inner)
     if feedforward.gate is not None:
-        _set(written.linear_0_noact, feedforward.gate.weight, feedforward.gate.bias)
-    _set(written.linear_1, feedforward.outer.weight, feedforward.outer.bias)
+        _set(written.linear_0_noact, feedforward.gate)
+    _set(written.linear_1, feedforward.outer)
 
 
 def _norm(written: Any, norm: nn.Module) -> None:
@@ -156,11 +158,10 @@ def _norm(written: Any, norm: nn.Module) -> None:
     assert isinstance(norm, nn.LayerNorm | nn.RMSNorm)
     written.gamma = norm.weight.detach()
     if isinstance(norm, nn.LayerNorm):
-        bias: Tensor | None = norm.bias
-        written.beta = torch.zeros_like(norm.weight) if bias is None else bias.detach()
+        written.beta = zeros_for(norm)
 
 
-def _set(written: Any, weight: Tensor, bias: Tensor | None) -> None:
-    written.weight = weight.detach()
-    if bias is not None:
-        written.bias = bias.detach()
+def _set(written: Any, linear: nn.Linear) -> None:
+    written.weight = linear.weight.detach()
+    if (bias := bias_of(linear)) is not None:
+        written.bias = bias

@@ -1,4 +1,4 @@
-"""A Transformer as a folder that `transformers` loads: MarianMT for post-norm, Pegasus for pre-norm.
+"""A Transformer as a folder for `transformers`: MarianMT for post-norm, Pegasus for pre-norm.
 
 Both are the plain Transformer with half-split sinusoids from position 0, scaled embeddings, biases
 everywhere and a constant offset of the logits. (M2M100, the pre-norm model better known in
@@ -15,14 +15,14 @@ from pathlib import Path
 from typing import Any
 
 import safetensors.torch
-import torch
 from torch import Tensor, nn
 
 from kakehashi.attention import Attention
 from kakehashi.data.tokenizer import Tokenizer
-from kakehashi.decoding.config import DecodingConfig
 from kakehashi.errors import ConfigError
+from kakehashi.inference.ctranslate2_engine import most_pieces
 from kakehashi.inference.export.folding import scaled_dot_query, transformer, zeros_for
+from kakehashi.inference.settings import BundleConfig
 from kakehashi.layers.embedding import sinusoids
 from kakehashi.layers.feedforward import FeedForward
 from kakehashi.layers.residual import Residual
@@ -38,7 +38,7 @@ STREAM = 10.0**0.5
 
 
 def write_huggingface(
-    folder: Path, model: TranslationModel[Any], tokenizer: Tokenizer, decoding: DecodingConfig
+    folder: Path, model: TranslationModel[Any], tokenizer: Tokenizer, config: BundleConfig
 ) -> None:
     """Write weights, configuration and tokenizer into a folder that exists.
 
@@ -55,7 +55,7 @@ def write_huggingface(
         metadata={"format": "pt"},
     )
     _write_json(folder / "config.json", _config(source))
-    _write_json(folder / "generation_config.json", _generation(decoding))
+    _write_json(folder / "generation_config.json", _generation(config))
     for name in ("source.spm", "target.spm"):
         (folder / name).write_bytes(tokenizer.to_bytes())
     pieces = tokenizer.pieces(range(tokenizer.vocab_size))
@@ -103,8 +103,9 @@ class _Writer:
             found[f"model.{side}.embed_positions.weight"] = table
             found[f"model.{side}.embed_tokens.weight"] = STREAM * embedding.table.weight.detach()
         found["lm_head.weight"] = STREAM * source.output.weight.detach()
-        # The model that it belongs to calls for it even where it shares it with nobody.
-        found["model.shared.weight"] = found["model.encoder.embed_tokens.weight"]
+        if source.config.tie_embeddings or source.config.norm_position == "pre":
+            # Pegasus calls for it even where nobody shares it.
+            found["model.shared.weight"] = found["model.encoder.embed_tokens.weight"]
 
     def _layer(self, name: str, layer: EncoderLayer | DecoderLayer, last: bool) -> None:
         raise NotImplementedError
@@ -116,7 +117,9 @@ class _Writer:
         """The query's input is ``reads`` times as large as it was, the memory ``memory`` times."""
         assert attention.value is not None and attention.output is not None
         weight, bias = scaled_dot_query(attention)
-        self._linear(f"{name}.q_proj", weight / reads, _or_zeros(bias, attention.query))
+        self._linear(
+            f"{name}.q_proj", weight / reads, zeros_for(attention.query) if bias is None else bias
+        )
         for part, linear in (("k_proj", attention.key), ("v_proj", attention.value)):
             self._linear(f"{name}.{part}", linear.weight / memory, zeros_for(linear))
         out = attention.output
@@ -136,8 +139,7 @@ class _Writer:
         if isinstance(norm, Residual):
             norm = norm.norm
         assert isinstance(norm, nn.LayerNorm)
-        bias = torch.zeros_like(norm.weight) if norm.bias is None else norm.bias
-        self._linear(name, scale * norm.weight, scale * bias)
+        self._linear(name, scale * norm.weight, scale * zeros_for(norm))
 
 
 class _Pegasus(_Writer):
@@ -173,10 +175,6 @@ class _Marian(_Writer):
         self._norm(f"{name}.final_layer_norm", layer.feedforward_residual, end if last else STREAM)
 
 
-def _or_zeros(bias: Tensor | None, linear: nn.Linear) -> Tensor:
-    return zeros_for(linear) if bias is None else bias
-
-
 def _config(model: Transformer) -> dict[str, Any]:
     config = model.config
     post = config.norm_position == "post"
@@ -209,12 +207,14 @@ def _config(model: Transformer) -> dict[str, Any]:
     }
 
 
-def _generation(decoding: DecodingConfig) -> dict[str, Any]:
+def _generation(config: BundleConfig) -> dict[str, Any]:
+    decoding = config.decoding
+    longest = most_pieces(config.max_length, decoding)
     return {
         "num_beams": decoding.beam,
         "length_penalty": decoding.length_penalty,
         "early_stopping": False,
-        "max_length": POSITIONS,
+        "max_length": min(longest + 1, POSITIONS),
         "pad_token_id": PAD,
         "bos_token_id": BOS,
         "eos_token_id": EOS,
@@ -230,6 +230,8 @@ def _tokenizer_config() -> dict[str, Any]:
         "eos_token": "</s>",
         "model_max_length": POSITIONS,
         "separate_vocabs": False,
+        # `</s>` written in a text is text.
+        "split_special_tokens": True,
         "clean_up_tokenization_spaces": False,
     }
 

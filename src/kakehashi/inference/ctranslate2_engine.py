@@ -1,0 +1,212 @@
+"""The engine that runs exported Transformers with CTranslate2; nothing here needs torch.
+
+CTranslate2 takes pieces, not their numbers, and one length limit for all sentences of a call. Its
+beam replaces hypotheses that have ended at once, and is through when as many have ended as it is
+wide.
+"""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import floor, fsum
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from kakehashi.errors import ConfigError, DataError
+from kakehashi.inference.engine import Followed, Row
+from kakehashi.inference.packages import ctranslate2
+from kakehashi.symbols import BOS, EOS, PAD
+
+if TYPE_CHECKING:
+    from kakehashi.decoding.config import DecodingConfig
+    from kakehashi.decoding.hypothesis import Hypothesis
+
+
+@dataclass(frozen=True)
+class _Found:
+    """One of CTranslate2's hypotheses: pieces without EOS, and what it was ranked by."""
+
+    ids: tuple[int, ...]
+    score: float
+    finished: bool
+
+    @property
+    def steps(self) -> int:
+        """Pieces, EOS counted where there is one."""
+        return len(self.ids) + self.finished
+
+
+class CTranslate2Engine:
+    """Searches with an exported model.
+
+    Args:
+        folder: what ``kakehashi export --to ctranslate2`` wrote.
+        pieces: the vocabulary, in order.
+        positions: pieces of the longest sequence that the model has positions for.
+        silenced: whether the model itself never says padding, unknown or BOS.
+        device: cpu, cuda or auto.
+        threads: cores to use; None: as many as this process may, or as OMP_NUM_THREADS says.
+
+    Raises:
+        ConfigError: where CTranslate2 is not installed, or cannot load the model.
+    """
+
+    name = "ctranslate2"
+
+    def __init__(
+        self,
+        folder: Path,
+        pieces: Sequence[str],
+        *,
+        positions: int,
+        silenced: bool,
+        device: str = "cpu",
+        threads: int | None = None,
+    ) -> None:
+        self._pieces = list(pieces)
+        self._numbers = {piece: number for number, piece in enumerate(pieces)}
+        self._positions = positions
+        self._silenced = silenced
+        try:
+            self._translator = ctranslate2().Translator(
+                str(folder), device=device, intra_threads=threads or _cores()
+            )
+        except (RuntimeError, ValueError) as error:
+            raise ConfigError(f"CTranslate2 cannot load {folder}: {error}") from error
+
+    def search(
+        self, rows: Sequence[Row], config: "DecodingConfig", n_best: int
+    ) -> list[list["Hypothesis"]]:
+        """See ``Engine``.
+
+        Raises:
+            DataError: for a sentence, or a limit of its translation, beyond the model's positions.
+        """
+        limits = [most_pieces(len(row) + 1, config) for row in rows]
+        self._check_lengths(max(*limits, *(len(row) + 1 for row in rows)))
+        found = self._translate(rows, config, max(limits), n_best)
+        for i, hypotheses in enumerate(found):
+            if any(not h.finished or h.steps > limits[i] for h in hypotheses):
+                # A sentence with a lower limit than its neighbours, or one that comes to its limit:
+                # once more by itself, with all that its beam finds.
+                found[i] = self._translate([rows[i]], config, limits[i], config.beam)[0]
+        return self._ranked(rows, found, config, n_best)
+
+    def follow(
+        self, rows: Sequence[Row], targets: Sequence[Row], *, attending: bool = False
+    ) -> list[Followed]:
+        """See ``Engine``; attention is that of the layer that was chosen when it was exported."""
+        self._check_lengths(max(len(row) + 1 for row in [*rows, *targets]))
+        source, target = self._source(rows), self._texts(targets)
+        scored = self._translator.score_batch(source, target, max_input_length=0)
+        looks = self._attention(rows, targets) if attending else [None] * len(rows)
+        return [
+            Followed(tuple(result.log_probs), look)
+            for result, look in zip(scored, looks, strict=True)
+        ]
+
+    def _attention(self, rows: Sequence[Row], targets: Sequence[Row]) -> list[Any]:
+        """Where the decoder looks while it is made to say each target."""
+        source, target = self._source(rows), self._texts(targets)
+        results = self._translator.translate_batch(
+            source,
+            target_prefix=target,
+            beam_size=1,
+            max_input_length=0,
+            max_decoding_length=max(map(len, targets)) + 1,
+            min_decoding_length=max(map(len, targets)) + 1,
+            return_attention=True,
+        )
+        return [
+            np.array(result.attention[0][: len(pieces) + 1], dtype=np.float32)
+            for result, pieces in zip(results, targets, strict=True)
+        ]
+
+    def _translate(
+        self, rows: Sequence[Row], config: "DecodingConfig", limit: int, n_best: int
+    ) -> list[list[_Found]]:
+        results = self._translator.translate_batch(
+            self._source(rows),
+            beam_size=config.beam,
+            num_hypotheses=n_best,
+            length_penalty=config.length_penalty,
+            max_input_length=0,
+            max_decoding_length=limit,
+            min_decoding_length=0,
+            suppress_sequences=None
+            if self._silenced
+            else [[self._pieces[number]] for number in (PAD, BOS)],
+            disable_unk=not self._silenced,
+            return_scores=True,
+            return_end_token=True,
+        )
+        return [
+            [self._found(*pair) for pair in zip(result.hypotheses, result.scores, strict=True)]
+            for result in results
+        ]
+
+    def _found(self, tokens: list[str], score: float) -> _Found:
+        ids = tuple(map(self._numbers.__getitem__, tokens))
+        finished = bool(ids) and ids[-1] == EOS
+        return _Found(ids[:-1] if finished else ids, score, finished)
+
+    def _ranked(
+        self,
+        rows: Sequence[Row],
+        found: list[list[_Found]],
+        config: "DecodingConfig",
+        n_best: int,
+    ) -> list[list["Hypothesis"]]:
+        """The n best of each, those that have ended if any did, by the model's own sums."""
+        from kakehashi.decoding.hypothesis import Hypothesis
+
+        ended = [[h for h in hypotheses if h.finished] or hypotheses for hypotheses in found]
+        exact = None if self._silenced else self._sums(rows, ended)
+        ranked = []
+        for i, hypotheses in enumerate(ended):
+            best = []
+            for j, h in enumerate(hypotheses):
+                length = max(h.steps, 1) ** config.length_penalty
+                total = h.score * length if exact is None else exact[i][j]
+                best.append(Hypothesis(h.ids, total / length, total, h.finished))
+            best.sort(key=lambda h: -h.score)
+            ranked.append(best[:n_best])
+        return ranked
+
+    def _sums(self, rows: Sequence[Row], found: list[list[_Found]]) -> list[list[float]]:
+        """Log probabilities by forced decoding: with pieces suppressed, the search's are others."""
+        flat = [(i, h) for i, hypotheses in enumerate(found) for h in hypotheses]
+        read = self.follow([rows[i] for i, _ in flat], [h.ids for _, h in flat])
+        sums: list[list[float]] = [[] for _ in rows]
+        for (i, h), followed in zip(flat, read, strict=True):
+            sums[i].append(fsum(followed.log_probabilities[: h.steps]))
+        return sums
+
+    def _source(self, rows: Sequence[Row]) -> list[list[str]]:
+        end = self._pieces[EOS]
+        return [[*tokens, end] for tokens in self._texts(rows)]
+
+    def _texts(self, rows: Sequence[Row]) -> list[list[str]]:
+        name = self._pieces.__getitem__
+        return [list(map(name, row)) for row in rows]
+
+    def _check_lengths(self, length: int) -> None:
+        if length > self._positions:
+            raise DataError(
+                f"a sentence, or the translation that it may have, is {length:,} pieces long, and "
+                f"the exported model has positions for {self._positions:,}: use --engine torch, "
+                "which has no longest sentence, or a lower limit"
+            )
+
+
+def most_pieces(source: int, config: "DecodingConfig") -> int:
+    """Most pieces of the translation of so many source pieces; EOS counted in both."""
+    return floor(source * config.max_ratio) + config.max_extra
+
+
+def _cores() -> int:
+    """The cores that this process may use, or as many of them as OMP_NUM_THREADS says."""
+    told = os.environ.get("OMP_NUM_THREADS", "")
+    return int(told) if told.isdigit() and int(told) else (os.cpu_count() or 1)
