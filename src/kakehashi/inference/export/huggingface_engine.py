@@ -10,6 +10,8 @@ from torch import Tensor
 
 from kakehashi.decoding.config import DecodingConfig
 from kakehashi.decoding.hypothesis import Hypothesis
+from kakehashi.decoding.methods import BEAM, Method
+from kakehashi.decoding.rules import Rules
 from kakehashi.inference.ctranslate2_engine import most_pieces
 from kakehashi.inference.engine import Followed, Row
 from kakehashi.inference.packages import transformers
@@ -31,9 +33,17 @@ class HuggingFaceEngine:
 
     @torch.inference_mode()
     def search(
-        self, rows: Sequence[Row], config: DecodingConfig, n_best: int
+        self,
+        rows: Sequence[Row],
+        *,
+        config: DecodingConfig,
+        method: Method = BEAM,
+        n_best: int = 1,
+        rules: Sequence[Rules] | None = None,
+        allow_unknown: bool = False,
     ) -> list[list[Hypothesis]]:
-        """By ``generate``, sentences of the same limit together."""
+        """By ``generate``, sentences of the same limit together; beam and greedy search only."""
+        assert method is BEAM and rules is None and not allow_unknown
         groups: dict[int, list[int]] = defaultdict(list)
         for i, row in enumerate(rows):
             groups[most_pieces(len(row) + 1, config)].append(i)

@@ -67,7 +67,7 @@ def translations(engine: Engine, rows: Sequence[Row], config: DecodingConfig) ->
     """The best translation of each sentence, decoded in batches of like length."""
     found: list[Hypothesis | None] = [None] * len(rows)
     for batch in length_batches([len(row) + 1 for row in rows], config.batch_size):
-        results = engine.search([rows[i] for i in batch], config, 1)
+        results = engine.search([rows[i] for i in batch], config=config)
         for i, hypotheses in zip(batch, results, strict=True):
             found[i] = hypotheses[0]
     return [hypothesis for hypothesis in found if hypothesis is not None]
