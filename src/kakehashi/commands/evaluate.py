@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from kakehashi.commands.engines import ENGINE_HELP, EngineName
 from kakehashi.commands.progress import progress
 from kakehashi.commands.streams import output_stream, write_text
 from kakehashi.commands.systems import System, TestSet, file_system, language_of, model_system
@@ -88,6 +89,7 @@ def evaluate(
         Format, typer.Option("--format", help="text: for people. json: one object, for programs.")
     ] = Format.text,
     device: Annotated[str, typer.Option(help="cpu, cuda, or auto: a GPU if there is one.")] = "cpu",
+    engine: Annotated[EngineName, typer.Option(help=ENGINE_HELP)] = EngineName.torch,
 ) -> None:
     """Score translations: BLEU, chrF and TER with signatures and 95 % intervals.
 
@@ -104,7 +106,7 @@ def evaluate(
     search = {"beam": beam, "length_penalty": length_penalty, "batch_size": batch_size}
     wanted = list(dict.fromkeys(metric or MetricName))
     _check_words(models, source, target_language, search, wanted, tokenize)
-    systems, test = _systems(paths, models, source, reference, search, device, tokenize)
+    systems, test = _systems(paths, models, source, reference, search, (device, engine), tokenize)
     language = language_of(systems, target_language)
     metrics, notes = _metrics(wanted, tokenize, language, lowercase)
     warnings = [*notes, *test.warnings(), *(w for system in systems for w in system.warnings)]
@@ -149,14 +151,14 @@ def _systems(
     source: Path | None,
     reference: Path,
     search: dict[str, Any],
-    device: str,
+    computing: tuple[str, EngineName],
     tokenize: Tokenizer | None,
 ) -> tuple[list[System], TestSet]:
     """Everything read and checked, before a model translates anything."""
     test = TestSet.read(source, reference)
     tokenised = tokenize is Tokenizer.none
     files = {p: file_system(p, test, tokenised=tokenised) for p in paths if p not in models}
-    found = files | {path: model_system(path, test, search, device) for path in models}
+    found = files | {path: model_system(path, test, search, *computing) for path in models}
     return [found[path] for path in paths], test
 
 

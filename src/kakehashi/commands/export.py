@@ -59,8 +59,8 @@ def export(
         raise typer.BadParameter("--check-reference needs --check-source")
 
     from kakehashi.commands.streams import terminated_gently
-    from kakehashi.inference.bundle import bundle_folder
     from kakehashi.inference.export.run import export_model
+    from kakehashi.inference.folder import bundle_folder
 
     if output is None:
         output = bundle_folder(model) / to

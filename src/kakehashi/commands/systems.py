@@ -87,7 +87,9 @@ def file_system(path: Path, test: TestSet, *, tokenised: bool) -> System:
     return System(path, {"hypothesis": str(path)}, lines, warnings=warnings)
 
 
-def model_system(path: Path, test: TestSet, search: dict[str, Any], device: str) -> System:
+def model_system(
+    path: Path, test: TestSet, search: dict[str, Any], device: str, engine: str = "torch"
+) -> System:
     """A model, loaded but not asked to translate yet.
 
     Raises:
@@ -96,7 +98,7 @@ def model_system(path: Path, test: TestSet, search: dict[str, Any], device: str)
     """
     from kakehashi.inference.translator import Translator
 
-    translator = Translator.load(path, device)
+    translator = Translator.load(path, device, engine)
     default = translator.config.decoding
     facts: dict[str, Any] = {"model": str(path)}
     for setting in ("beam", "length_penalty"):

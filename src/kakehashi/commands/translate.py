@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from kakehashi.commands.engines import ENGINE_HELP, EngineName
+
 if TYPE_CHECKING:
     from kakehashi.inference.translation import Translation
 
@@ -46,6 +48,7 @@ def translate(
         typer.Option("--format", help="text: lines. jsonl: scores, n-best and warnings too."),
     ] = Format.text,
     device: Annotated[str, typer.Option(help="cpu, cuda, or auto: a GPU if there is one.")] = "cpu",
+    engine: Annotated[EngineName, typer.Option(help=ENGINE_HELP)] = EngineName.torch,
 ) -> None:
     """Translate text, one line for each line.
 
@@ -60,7 +63,7 @@ def translate(
     interactive = source is None and sys.stdin.isatty()
     with output_stream(output) as stream:
         total = count_lines(source)
-        translator = Translator.load(model, device)
+        translator = Translator.load(model, device, engine)
         results = translator.stream(
             input_lines(source),
             Options(

@@ -16,7 +16,7 @@ import torch
 import kakehashi
 from kakehashi.data.reading import is_blank
 from kakehashi.errors import BundleError, ExportError
-from kakehashi.inference.bundle import Bundle, bundle_folder, load_bundle
+from kakehashi.inference.bundle import Bundle, load_bundle
 from kakehashi.inference.engine import Engine
 from kakehashi.inference.export.check_set import CheckSet, drawn_check_set
 from kakehashi.inference.export.huggingface_engine import HuggingFaceEngine
@@ -26,12 +26,11 @@ from kakehashi.inference.export.to_ctranslate2 import POSITIONS, write_ctranslat
 from kakehashi.inference.export.to_huggingface import POSITIONS as HUGGINGFACE_POSITIONS
 from kakehashi.inference.export.to_huggingface import write_huggingface
 from kakehashi.inference.exported import MODEL, RECORD, SETTINGS, TOKENIZER, load_exported
+from kakehashi.inference.folder import CARD, TRAINING_HASHES, bundle_folder
 from kakehashi.inference.packages import ctranslate2, transformers
 from kakehashi.inference.settings import dump_settings
 from kakehashi.inference.torch_engine import TorchEngine
 from kakehashi.symbols import BOS, PAD, UNK
-
-CARD, TRAINING_HASHES = "README.md", "training_hashes.safetensors"
 
 
 def export_model(

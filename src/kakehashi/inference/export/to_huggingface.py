@@ -49,11 +49,11 @@ def write_huggingface(
     _check(source.config)
     post = source.config.norm_position == "post"
     tensors = _Marian(source).tensors() if post else _Pegasus(source).tensors()
-    safetensors.torch.save_file(
+    weights = safetensors.torch.save(
         {name: tensor.contiguous().clone() for name, tensor in tensors.items()},
-        folder / "model.safetensors",
         metadata={"format": "pt"},
     )
+    (folder / "model.safetensors").write_bytes(weights)
     _write_json(folder / "config.json", _config(source))
     _write_json(folder / "generation_config.json", _generation(config))
     for name in ("source.spm", "target.spm"):
