@@ -268,11 +268,13 @@ def _calls(
     rows: Sequence[Row], rules: Sequence[Rules], config: DecodingConfig
 ) -> Iterator[tuple[list[int], _Call]]:
     """The places of the sentences that can be decoded together, and how."""
-    groups: dict[tuple[int, tuple[Phrase, ...]], list[int]] = {}
+    groups: dict[tuple[int, tuple[Phrase, ...], int], list[int]] = {}
     for place, (row, rule) in enumerate(zip(rows, rules, strict=True)):
         least = floor((len(row) + 1) * config.min_ratio)
-        groups.setdefault((least, tuple(rule.forbidden)), []).append(place)
-    for (least, forbidden), group in groups.items():
+        # In a batch CTranslate2 counts padding and neighbours into a sentence's coverage.
+        alone = place if config.coverage_penalty else 0
+        groups.setdefault((least, tuple(rule.forbidden), alone), []).append(place)
+    for (least, forbidden, _), group in groups.items():
         yield group, _Call(config, least, forbidden, [rules[i].prefix for i in group])
 
 

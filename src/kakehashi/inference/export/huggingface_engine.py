@@ -1,5 +1,6 @@
 """An exported folder as transformers runs it: what the proof of an export compares with."""
 
+import warnings
 from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
@@ -25,11 +26,21 @@ class HuggingFaceEngine:
     name = "huggingface"
 
     def __init__(self, folder: Path) -> None:
-        self._model: Any = (
-            transformers()
-            .AutoModelForSeq2SeqLM.from_pretrained(str(folder), local_files_only=True)
-            .eval()
-        )
+        library = transformers()
+        library.utils.logging.disable_progress_bar()
+        self._model: Any = library.AutoModelForSeq2SeqLM.from_pretrained(
+            str(folder), local_files_only=True
+        ).eval()
+        with warnings.catch_warnings():  # it would like to have a normaliser that it does not use
+            warnings.simplefilter("ignore")
+            self._tokenizer: Any = library.AutoTokenizer.from_pretrained(
+                str(folder), local_files_only=True
+            )
+
+    def other_pieces(self, lines: Sequence[str], rows: Sequence[Row]) -> list[int]:
+        """Places of the lines that the folder's own tokenizer does not take for these pieces."""
+        found = self._tokenizer(list(lines))["input_ids"]
+        return [i for i, row in enumerate(rows) if found[i] != [*row, EOS]]
 
     @torch.inference_mode()
     def search(

@@ -5,7 +5,7 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -15,9 +15,10 @@ import torch
 
 import kakehashi
 from kakehashi.data.reading import is_blank
+from kakehashi.data.tokenizer import SPACE
 from kakehashi.errors import BundleError, ExportError
 from kakehashi.inference.bundle import Bundle, load_bundle
-from kakehashi.inference.engine import Engine
+from kakehashi.inference.engine import Engine, Row
 from kakehashi.inference.export.check_set import CheckSet, drawn_check_set
 from kakehashi.inference.export.huggingface_engine import HuggingFaceEngine
 from kakehashi.inference.export.proof import SAME, Agreement, Likeness, prove_alike, prove_exact
@@ -125,6 +126,7 @@ def _prove(
     check = CheckSet(check.name, [check.source[i] for i in visible], reference)
     rows = bundle.tokenizer.encode_batch(check.source)
     original, decoding = TorchEngine(bundle.model), bundle.config.decoding
+    pieces = _compare_pieces(engine, check.source, rows)
     proof: Agreement | Likeness
     if quantization == "float32":
         proof = prove_exact(original, engine, rows, decoding)
@@ -134,7 +136,21 @@ def _prove(
         proof = prove_alike(original, engine, rows, decoding, bundle.tokenizer, check, target)
         said = _said_of_alike(proof)
     record["proof"] = {"check_set": check.name, **asdict(proof)}
-    return "\n".join([f"checked on {check.name}, against the original:", *said])
+    return "\n".join([f"checked on {check.name}, against the original:", *pieces, *said])
+
+
+def _compare_pieces(engine: Engine, lines: Sequence[str], rows: Sequence[Row]) -> list[str]:
+    """Whether the folder's own tokenizer does what the original's does, where it has one."""
+    if not isinstance(engine, HuggingFaceEngine):
+        return []
+    other = engine.other_pieces(lines, rows)
+    for i in other:
+        if not lines[i].startswith(">>") and SPACE not in lines[i]:
+            raise ExportError(
+                f"the exported tokenizer is not the same: it takes line {i + 1} of the check set "
+                "for other pieces"
+            )
+    return [f"tokenizer: the same pieces on {len(rows) - len(other):,} of {len(rows):,} lines"]
 
 
 def _said_of_exact(proof: Agreement, beam: int) -> list[str]:
