@@ -12,9 +12,9 @@ import time
 from collections.abc import Callable
 
 import torch
-from decoding import BATCH, MODELS, PIECES, VOCABULARY
 from sacrebleu import sentence_chrf
 
+from decoding import BATCH, MODELS, PIECES, VOCABULARY
 from kakehashi.decoding.config import DecodingConfig
 from kakehashi.decoding.methods import BEAM, DiverseBeam, Sampling
 from kakehashi.decoding.rules import Rules
@@ -68,7 +68,22 @@ def main() -> None:
 
         print(f"{name}: {2 * BATCH / seconds(work):.0f} sentences/s")
     rng = random.Random(1)
-    words = "the a bridge river crossed nobody old new letter house of in is was".split()
+    words = [
+        "the",
+        "a",
+        "bridge",
+        "river",
+        "crossed",
+        "nobody",
+        "old",
+        "new",
+        "letter",
+        "house",
+        "of",
+        "in",
+        "is",
+        "was",
+    ]
     texts = [" ".join(rng.choices(words, k=12)) for _ in range(64)]
     print(f"chrF of {64 * 64:,} pairs: {seconds(lambda: pairwise_chrf(texts, texts)):.3f} s")
     one = seconds(lambda: [[sentence_chrf(a, [b]) for b in texts] for a in texts])

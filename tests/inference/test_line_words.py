@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from kakehashi.data.tokenizer import ESCAPE, SPACE, Tokenizer
 from kakehashi.inference.alignment import pharaoh, word_alignment
-from kakehashi.inference.translation import one_line
 from kakehashi.inference.line_words import NONE, line_words, piece_words, written_words
+from kakehashi.inference.translation import one_line
 
 SPACES = " \t\u00a0\u3000\u2028\u0085\x1f\x0b"
 # A list, not st.text: there one alphabet is made of all three, and odd characters would be rare.

@@ -109,7 +109,7 @@ class Required:
         fitting = [_that_fit(r, limit) for r, limit in zip(rules, limits.tolist(), strict=True)]
         automata = [_automaton(phrases) for phrases in fitting]
         states = max(len(a.completes) for a in automata)
-        width = max(1, *(len(a.letters) for a in automata))  # 1 where no phrase fits
+        width = max(len(a.letters) for a in automata)
         held = max(len(a.need) for a in automata)
         letters = np.full((len(rules), width), PAD, np.int64)
         follow = np.zeros((len(rules), states, width), np.int64)

@@ -13,6 +13,7 @@ from kakehashi.data.tokenizer import Tokenizer
 from kakehashi.decoding.config import DecodingConfig
 from kakehashi.decoding.mbr import by_expected_utility
 from kakehashi.decoding.rules import Rules
+from kakehashi.errors import ConfigError
 from kakehashi.evaluation.chrf import pairwise_chrf
 from kakehashi.inference.alignment import Pairs, piece_alignment, word_alignment
 from kakehashi.inference.batches import WINDOW, length_batches, windows
@@ -60,7 +61,12 @@ class Translator:
         self._symbols = dict(zip(tokenizer.symbol_numbers(), symbols, strict=True))
 
     @classmethod
-    def load(cls, path: str | Path | Sequence[str | Path], device: str | None = None) -> Self:
+    def load(
+        cls,
+        path: str | Path | Sequence[str | Path],
+        device: str | None = None,
+        engine: str = "torch",
+    ) -> Self:
         """From a model folder or a run folder; from several, which then translate as one.
 
         At every step an ensemble takes the mean of what its models expect. They must share the
@@ -69,15 +75,25 @@ class Translator:
         Args:
             path: the folder, or several.
             device: cpu (the default), cuda, or auto: the GPU if there is one.
+            engine: torch, or ctranslate2 for one Transformer that was exported for it (the folder
+                of the export, or one that holds it as ``ctranslate2``).
 
         Raises:
             BundleError: when a folder cannot be used, or the models do not go together.
-            ConfigError: when the device cannot.
+            ConfigError: when the device or the engine cannot.
         """
+        paths = [path] if isinstance(path, str | Path) else path
+        if engine == "ctranslate2":
+            from kakehashi.inference.exported import load_exported
+
+            if len(paths) > 1:
+                raise ConfigError("the ctranslate2 engine runs one model: use --engine torch")
+            return cls(*load_exported(paths[0], device))
+        if engine != "torch":
+            raise ConfigError(f"unknown engine {engine!r}; there are torch and ctranslate2")
         from kakehashi.inference.bundle import load_bundle
         from kakehashi.inference.device import choose_device
 
-        paths = [path] if isinstance(path, str | Path) else path
         chosen = choose_device(device)
         return cls.of(*(load_bundle(one, chosen) for one in paths))
 
