@@ -18,7 +18,7 @@ from kakehashi.evaluation.links import (
     write_links,
 )
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).resolve().parents[2]
 FOLDER = Path(os.environ.get("KAKEHASHI_SHARED", ROOT.parent / "shared")) / "data" / "alignment"
 LINKS = st.frozensets(st.tuples(st.integers(0, 4), st.integers(0, 6)), max_size=13)
 
