@@ -13,6 +13,7 @@ from kakehashi.commands.evaluate import evaluate
 from kakehashi.commands.exits import fail, interrupted
 from kakehashi.commands.heatmap import heatmap
 from kakehashi.commands.runs import runs
+from kakehashi.commands.serve import serve
 from kakehashi.commands.streams import drop_unwritten, hold_standard_streams
 from kakehashi.commands.translate import translate
 from kakehashi.errors import KakehashiError
@@ -57,6 +58,7 @@ def train(context: typer.Context) -> None:
 
 app.command()(check)
 app.command()(translate)
+app.command()(serve)
 app.command()(evaluate)
 app.command()(heatmap)
 app.command()(compare)
