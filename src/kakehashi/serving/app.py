@@ -137,7 +137,11 @@ def _errors(app: FastAPI, service: Service) -> None:
 
     @app.exception_handler(HTTPException)
     async def elsewhere(request: Request, error: HTTPException) -> Response:
-        return refuse(error.status_code, "malformed", error.detail, error.headers)
+        sentence = {
+            404: "there is nothing at this address; /openapi.json lists those there are",
+            405: "this address does not take that method; /openapi.json says which it takes",
+        }.get(error.status_code, error.detail)
+        return refuse(error.status_code, "malformed", sentence, error.headers)
 
     @app.exception_handler(Exception)
     async def failed(request: Request, error: Exception) -> Response:
