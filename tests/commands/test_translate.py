@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from kakehashi.inference import Translator
+from kakehashi.inference.options import Options
+from kakehashi.inference.translator import Translator
 
 LINES = ["Der Hund schläft.", "", "eine\u2028Zeile", "\u200b", "Die Katze trinkt Milch.", "猫"]
 TEXT = "\n".join(LINES).encode() + b"\n"
@@ -17,7 +18,7 @@ TEXT = "\n".join(LINES).encode() + b"\n"
 
 @pytest.fixture(scope="module")
 def expected(model_folder: Path) -> list[Any]:
-    return Translator.load(model_folder).translate(LINES, n_best=2)
+    return Translator.load(model_folder).translate(LINES, Options(n_best=2))
 
 
 def test_standard_input_to_standard_output(
@@ -48,7 +49,7 @@ def test_n_best_lists_carry_line_numbers_and_scores(
 ) -> None:
     ended = kakehashi("translate", model_folder, "--n-best", 2, stdin=TEXT)
     rows = [row.split(" ||| ") for row in ended.out.decode().split("\n")[:-1]]
-    flat = [(n, text, s) for n, t in enumerate(expected, 1) for text, s in t.hypotheses]
+    flat = [(n, h.text, h.score) for n, t in enumerate(expected, 1) for h in t.hypotheses]
     assert [int(row[0]) for row in rows] == [n for n, _, _ in flat]
     assert [row[1] for row in rows] == [text for _, text, _ in flat]
     assert [float(row[2]) for row in rows] == pytest.approx([s for *_, s in flat], abs=1e-3)
@@ -63,14 +64,14 @@ def test_json_lines_carry_everything(
     for record, translation in zip(records, expected, strict=True):
         assert record["translation"] == translation.text
         assert record["score"] == pytest.approx(translation.score, abs=1e-4)
-        assert [h["text"] for h in record["hypotheses"]] == [t for t, _ in translation.hypotheses]
+        assert [h["text"] for h in record["hypotheses"]] == [h.text for h in translation.hypotheses]
         assert record["warnings"] == list(translation.warnings)
 
 
 def test_search_settings_reach_the_search(kakehashi: Any, model_folder: Path) -> None:
     options = ["--beam", 2, "--length-penalty", 0.3, "--batch-size", 1, "--format", "jsonl"]
     ended = kakehashi("translate", model_folder, *options, stdin=TEXT)
-    expected = Translator.load(model_folder).translate(LINES, beam=2, length_penalty=0.3)
+    expected = Translator.load(model_folder).translate(LINES, Options(beam=2, length_penalty=0.3))
     scores = [json.loads(row)["score"] for row in ended.out.decode().split("\n")[:-1]]
     assert scores == pytest.approx([t.score for t in expected], abs=1e-4)
 

@@ -176,13 +176,15 @@ def _metrics(
 
 
 def _translate(system: System, test: TestSet, output: Path | None, search: dict[str, Any]) -> None:
+    from kakehashi.inference.options import Options
+
     assert system.translator is not None
     assert test.sources is not None
     with (
         nullcontext() if output is None else output_stream(output) as stream,
         progress(f"translating with {system.path}", "lines", len(test.sources)) as report,
     ):
-        for result in system.translator.stream(test.sources, **search):
+        for result in system.translator.stream(test.sources, Options(**search)):
             for warning in result.warnings:
                 report.note(warning)
             system.hypotheses.append(result.text)

@@ -110,7 +110,7 @@ def model_system(path: Path, test: TestSet, search: dict[str, Any], device: str)
 def _seen_in_training(path: Path, test: TestSet) -> tuple[dict[str, int] | None, list[str]]:
     """How many test sentences stand in the model's training text, where it knows that."""
     from kakehashi.evaluation.checks import numbered
-    from kakehashi.inference.bundle import TRAINING_HASHES, training_sentences
+    from kakehashi.inference.folder import TRAINING_HASHES, training_sentences
 
     training = training_sentences(path)
     if training is None:

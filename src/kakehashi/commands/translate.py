@@ -54,6 +54,7 @@ def translate(
     """
     from kakehashi.commands.progress import progress
     from kakehashi.commands.streams import count_lines, input_lines, output_stream, write_text
+    from kakehashi.inference.options import Options
     from kakehashi.inference.translator import Translator
 
     interactive = source is None and sys.stdin.isatty()
@@ -62,10 +63,12 @@ def translate(
         translator = Translator.load(model, device)
         results = translator.stream(
             input_lines(source),
-            beam=beam,
-            length_penalty=length_penalty,
-            n_best=n_best,
-            batch_size=1 if interactive else batch_size,
+            Options(
+                beam=beam,
+                length_penalty=length_penalty,
+                n_best=n_best,
+                batch_size=1 if interactive else batch_size,
+            ),
         )
         show = not interactive and (output is not None or not sys.stdout.isatty())
         with progress("translating", "lines", total, show=show) as report:
@@ -81,7 +84,7 @@ def _lines(number: int, result: "Translation", form: Format, n_best: int) -> Ite
         return [json.dumps(_record(number, result), ensure_ascii=False)]
     if n_best == 1:
         return [result.text]
-    return [f"{number} ||| {text} ||| {score:.4f}" for text, score in result.hypotheses]
+    return [f"{number} ||| {h.text} ||| {h.score:.4f}" for h in result.hypotheses]
 
 
 def _record(number: int, result: "Translation") -> dict[str, Any]:
@@ -89,6 +92,6 @@ def _record(number: int, result: "Translation") -> dict[str, Any]:
         "line": number,
         "translation": result.text,
         "score": result.score,
-        "hypotheses": [{"text": text, "score": score} for text, score in result.hypotheses],
+        "hypotheses": [{"text": h.text, "score": h.score} for h in result.hypotheses],
         "warnings": list(result.warnings),
     }

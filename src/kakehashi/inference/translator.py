@@ -1,46 +1,64 @@
 """Translating lines of text with a finished model."""
 
+import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import chain
+from math import exp, fsum
 from pathlib import Path
-from typing import Self
-
-import torch
+from typing import TYPE_CHECKING, Self
 
 from kakehashi.data.reading import is_blank
-from kakehashi.decoding.beam import beam_search
+from kakehashi.data.tokenizer import Tokenizer
 from kakehashi.decoding.config import DecodingConfig
-from kakehashi.decoding.greedy import greedy_search
-from kakehashi.decoding.hypothesis import Hypothesis, max_lengths
-from kakehashi.errors import ConfigError
-from kakehashi.inference.batches import length_batches, source_tensors, windows
-from kakehashi.inference.bundle import Bundle, load_bundle
-from kakehashi.inference.device import choose_device
+from kakehashi.inference.alignment import Pairs, piece_alignment
+from kakehashi.inference.batches import length_batches, windows
+from kakehashi.inference.engine import Engine, Followed
+from kakehashi.inference.options import Options
 from kakehashi.inference.parts import joint, parts
+from kakehashi.inference.settings import BundleConfig
 from kakehashi.inference.symbols import changed_symbols
-from kakehashi.inference.translation import Line, Translation, join_parts, one_line
-from kakehashi.models.interface import AttentionMaps
-from kakehashi.symbols import BOS, EOS
+from kakehashi.inference.translation import (
+    BLANK,
+    Candidate,
+    Line,
+    Translation,
+    join_parts,
+    one_line,
+)
+from kakehashi.symbols import EOS
+
+if TYPE_CHECKING:
+    from kakehashi.decoding.hypothesis import Hypothesis
+    from kakehashi.inference.bundle import Bundle
 
 WINDOW = 32
 """Batches read ahead, so that sentences of like length can be decoded together."""
 
 
 @dataclass(frozen=True)
-class Attention:
-    """How a model attends while it writes one translation."""
+class Scored:
+    """How probable a model finds a translation that it was given."""
 
-    maps: AttentionMaps
-    """Of one sentence: B = 1. Row n is the step that reads ``target_input[n]`` and writes
-    ``target_output[n]``."""
-    source: tuple[str, ...]
-    """Pieces of the line, EOS last."""
-    target_input: tuple[str, ...]
-    """BOS, then the pieces of the translation."""
-    target_output: tuple[str, ...]
+    tokens: tuple[str, ...]
     """The pieces of the translation, EOS last."""
+    token_log_probabilities: tuple[float, ...]
+    """Of each piece given the source and the pieces before it; natural logarithm."""
+    source_tokens: tuple[str, ...]
+    """The pieces of the source, EOS last."""
+    alignment: Pairs
+    """Source token, token: see ``piece_alignment``."""
+
+    @property
+    def log_probability(self) -> float:
+        """Of the whole translation, EOS included."""
+        return fsum(self.token_log_probabilities)
+
+    @property
+    def perplexity(self) -> float:
+        """``exp(-log p / pieces)``, EOS counted."""
+        return exp(-self.log_probability / len(self.token_log_probabilities))
 
 
 class Translator:
@@ -50,13 +68,12 @@ class Translator:
     nothing (scores within 1e-4, the room that floating point takes).
     """
 
-    def __init__(self, bundle: Bundle) -> None:
-        self.model = bundle.model
-        self.tokenizer = bundle.tokenizer
-        self.config = bundle.config
-        self.device = next(bundle.model.parameters()).device
-        symbols = bundle.tokenizer.settings.symbols
-        self._symbols = dict(zip(bundle.tokenizer.symbol_numbers(), symbols, strict=True))
+    def __init__(self, engine: Engine, tokenizer: Tokenizer, config: BundleConfig) -> None:
+        self.engine = engine
+        self.tokenizer = tokenizer
+        self.config = config
+        symbols = tokenizer.settings.symbols
+        self._symbols = dict(zip(tokenizer.symbol_numbers(), symbols, strict=True))
 
     @classmethod
     def load(cls, path: str | Path, device: str | None = None) -> Self:
@@ -70,37 +87,23 @@ class Translator:
             BundleError: when the folder cannot be used.
             ConfigError: when the device cannot.
         """
-        return cls(load_bundle(path, choose_device(device)))
+        from kakehashi.inference.bundle import load_bundle
+        from kakehashi.inference.device import choose_device
 
-    def translate(
-        self,
-        lines: Sequence[str],
-        *,
-        beam: int | None = None,
-        length_penalty: float | None = None,
-        n_best: int = 1,
-        batch_size: int | None = None,
-    ) -> list[Translation]:
+        return cls.of(load_bundle(path, choose_device(device)))
+
+    @classmethod
+    def of(cls, bundle: "Bundle") -> Self:
+        """With a model that has been loaded, or just trained."""
+        from kakehashi.inference.torch_engine import TorchEngine
+
+        return cls(TorchEngine(bundle.model), bundle.tokenizer, bundle.config)
+
+    def translate(self, lines: Sequence[str], options: Options | None = None) -> list[Translation]:
         """One translation a line, in order; see ``stream``."""
-        return list(
-            self.stream(
-                lines,
-                beam=beam,
-                length_penalty=length_penalty,
-                n_best=n_best,
-                batch_size=batch_size,
-            )
-        )
+        return list(self.stream(lines, options))
 
-    def stream(
-        self,
-        lines: Iterable[str],
-        *,
-        beam: int | None = None,
-        length_penalty: float | None = None,
-        n_best: int = 1,
-        batch_size: int | None = None,
-    ) -> Iterator[Translation]:
+    def stream(self, lines: Iterable[str], options: Options | None = None) -> Iterator[Translation]:
         """Translate lines as they come, in order, reading 32 batches ahead.
 
         With a batch size of 1 nothing is read ahead: every line is answered before the next is
@@ -111,38 +114,25 @@ class Translator:
 
         Args:
             lines: source text, one sentence (or what the model was trained on) a line.
-            beam: hypotheses kept for each sentence; 1 is greedy. None: as the model says.
-            length_penalty: see ``DecodingConfig``. None: as the model says.
-            n_best: hypotheses to return for each line, at most ``beam``.
-            batch_size: sentences decoded together at most. None: as the model says.
+            options: how; None: as the model says.
 
         Raises:
-            ConfigError: for a setting out of range.
+            ConfigError: for an option out of range.
             DataError: whatever ``lines`` raises, after the lines before it have been translated.
         """
         if isinstance(lines, str):
             raise TypeError("lines must be a list of lines, not one text: use [text]")
-        default = self.config.decoding
-        config = replace(
-            default,
-            beam=default.beam if beam is None else beam,
-            length_penalty=default.length_penalty if length_penalty is None else length_penalty,
-            batch_size=default.batch_size if batch_size is None else batch_size,
-        )
-        if not 1 <= n_best <= config.beam:
-            raise ConfigError(
-                f"an n-best list of {n_best} needs a beam of at least that; the beam is "
-                f"{config.beam}"
-            )
-        return self._windows(lines, config, n_best)
+        options = options or Options()
+        config = options.search(self.config.decoding)
+        return self._windows(lines, config, options)
 
     def _windows(
-        self, lines: Iterable[str], config: DecodingConfig, n_best: int
+        self, lines: Iterable[str], config: DecodingConfig, options: Options
     ) -> Iterator[Translation]:
         size = 1 if config.batch_size == 1 else WINDOW * config.batch_size
         first = 1
         for window in windows(lines, size):
-            yield from self._window(self._read(window, first), config, n_best)
+            yield from self._window(self._read(window, first), config, options)
             first += len(window)
 
     def _read(self, lines: list[str], first: int) -> list[Line]:
@@ -162,7 +152,7 @@ class Translator:
         return len(row) + 1 <= self.config.max_length
 
     def _window(
-        self, lines: list[Line], config: DecodingConfig, n_best: int
+        self, lines: list[Line], config: DecodingConfig, options: Options
     ) -> Iterator[Translation]:
         """Decode the parts of all lines by length; each line comes out once those before it have.
 
@@ -170,85 +160,108 @@ class Translator:
         """
         places: dict[tuple[int, ...], list[tuple[Line, int]]] = {}
         for line in lines:
-            for number, row in enumerate(line.parts):
-                places.setdefault(tuple(row), []).append((line, number))
+            for number, part in enumerate(line.parts):
+                places.setdefault(tuple(part), []).append((line, number))
         rows = list(places)
         waiting = deque(lines)
         for batch in length_batches([len(row) + 1 for row in rows], config.batch_size):
-            found = self._search([rows[index] for index in batch], config, n_best)
-            for index, hypotheses in zip(batch, found, strict=True):
-                for line, number in places[rows[index]]:
-                    line.found[number] = hypotheses
+            chosen = [rows[index] for index in batch]
+            start = time.perf_counter()
+            found = self.engine.search(chosen, config, options.n_best)
+            read = self._follow(chosen, found) if options.details else [[] for _ in batch]
+            seconds = (time.perf_counter() - start) / len(batch)
+            for row, hypotheses, followed in zip(chosen, found, read, strict=True):
+                for line, number in places[row]:
+                    line.found[number], line.read[number] = hypotheses, followed
+                    line.seconds += seconds
             while waiting and waiting[0].done:
-                yield self._translation(waiting.popleft(), n_best)
+                yield self._translation(waiting.popleft(), options)
         for line in waiting:  # nothing but blank lines
-            yield self._translation(line, n_best)
+            yield self._translation(line, options)
 
-    def _search(
-        self, rows: Sequence[Sequence[int]], config: DecodingConfig, n_best: int
-    ) -> list[list[Hypothesis]]:
-        source, allowed = source_tensors(rows, self.device)
-        limits = max_lengths(allowed, config)
-        with torch.inference_mode():
-            encoded = self.model.encode(source, allowed)
-        if config.beam == 1:
-            return greedy_search(
-                self.model, encoded, max_lengths=limits, length_penalty=config.length_penalty
-            )
-        return beam_search(
-            self.model,
-            encoded,
-            beam=config.beam,
-            max_lengths=limits,
-            length_penalty=config.length_penalty,
-            n_best=n_best,
-        )
+    def _follow(
+        self, rows: Sequence[tuple[int, ...]], found: list[list["Hypothesis"]]
+    ) -> list[list[Followed]]:
+        """Each hypothesis read once more: what a search throws away of it."""
+        sources = [row for row, some in zip(rows, found, strict=True) for _ in some]
+        targets = [hypothesis.ids for some in found for hypothesis in some]
+        followed = iter(self.engine.follow(sources, targets, attending=True))
+        return [[next(followed) for _ in some] for some in found]
 
-    def _translation(self, line: Line, n_best: int) -> Translation:
+    def _translation(self, line: Line, options: Options) -> Translation:
         if not line.parts:
-            return Translation("", 0.0, (("", 0.0),))
-        found = [line.found[number] for number in range(len(line.parts))]
-        texts = [
-            [(one_line(self.tokenizer.decode(h.ids)), h.score) for h in part] for part in found
-        ]
-        best = join_parts(texts, n_best, joint(self.config.target_language))
+            return BLANK
+        found = [self._candidates(line, number) for number in range(len(line.parts))]
+        best = join_parts(found, options.n_best, joint(self.config.target_language))
         warnings = line.warnings(self.config.max_length)
-        read, written = chain(*line.parts), chain(*(part[0].ids for part in found))
-        if changed := changed_symbols(read, written, self._symbols):
+        firsts = (line.found[number][0].ids for number in range(len(line.parts)))
+        if changed := changed_symbols(chain(*line.parts), chain(*firsts), self._symbols):
             warnings += (f"line {line.number}: the translation {changed}",)
-        return Translation(*best[0], best, warnings)
+        tokens: tuple[str, ...] = ()
+        if options.details:
+            tokens = tuple(chain.from_iterable(self._tokens(row) for row in line.parts))
+        first = best[0]
+        return Translation(first.text, first.score, best, warnings, tokens, line.seconds)
 
-    def score_tokens(self, line: str, target: str) -> tuple[tuple[str, ...], tuple[float, ...]]:
-        """The pieces of a given translation, EOS last, and the log probability of each."""
-        source, allowed = source_tensors([self.tokenizer.encode(line)], self.device)
-        ids = self.tokenizer.encode(target)
-        with torch.inference_mode():
-            logits = self.model(source, allowed, torch.tensor([[BOS, *ids]], device=self.device))
-            labels = torch.tensor([*ids, EOS], device=self.device)
-            log_probability = logits[0].float().log_softmax(-1).gather(1, labels.unsqueeze(1))
-        return tuple(self.tokenizer.pieces([*ids, EOS])), tuple(log_probability[:, 0].tolist())
+    def _candidates(self, line: Line, number: int) -> list[Candidate]:
+        """The n-best list of a part."""
+        made = []
+        start = sum(len(row) + 1 for row in line.parts[:number])
+        for at, hypothesis in enumerate(line.found[number]):
+            text = one_line(self.tokenizer.decode(hypothesis.ids))
+            told: tuple[tuple[str, ...], tuple[float, ...], Pairs] = ((), (), ())
+            if line.read[number]:
+                followed = line.read[number][at]
+                end = len(hypothesis.ids) + hypothesis.finished
+                told = (
+                    self._tokens(hypothesis.ids)[:end],
+                    followed.log_probabilities[:end],
+                    tuple((start + i, j) for i, j in _pairs(followed)),
+                )
+            made.append(Candidate(text, hypothesis.score, hypothesis.log_probability, *told))
+        return made
 
-    def attention(self, line: str, target: str | None = None) -> Attention:
-        """Every attention weight while the model reads ``line`` and writes ``target``.
+    def _tokens(self, row: Sequence[int]) -> tuple[str, ...]:
+        return tuple(self.tokenizer.pieces([*row, EOS]))
+
+    def score(
+        self, pairs: Iterable[tuple[str, str]], batch_size: int | None = None
+    ) -> Iterator[Scored]:
+        """How probable the model finds each given translation of a source line, in order.
+
+        Forced decoding: the translation is read from left to right, each piece with its probability
+        given the source and the pieces before it. Nothing is cut; a blank side is a side without
+        pieces.
 
         Args:
-            line: source text.
-            target: the translation to follow; None: the model's own, by its default search.
+            pairs: source line, translation.
+            batch_size: pairs read together at most. None: as the model says.
+
+        Raises:
+            ConfigError: for a batch size below 1.
+            DataError: whatever ``pairs`` raises, after the pairs before it have been scored.
         """
-        source_ids = self.tokenizer.encode(line)
-        if target is None:
-            found = self._search([source_ids], self.config.decoding, 1)
-            ids = list(found[0][0].ids)
-        else:
-            ids = self.tokenizer.encode(target)
-        source, allowed = source_tensors([source_ids], self.device)
-        with torch.inference_mode():
-            maps = self.model.attention_maps(
-                source, allowed, torch.tensor([[BOS, *ids]], device=self.device)
-            )
-        return Attention(
-            maps,
-            tuple(self.tokenizer.pieces([*source_ids, EOS])),
-            tuple(self.tokenizer.pieces([BOS, *ids])),
-            tuple(self.tokenizer.pieces([*ids, EOS])),
-        )
+        size = Options(batch_size=batch_size).search(self.config.decoding).batch_size
+        return self._score(pairs, size)
+
+    def _score(self, pairs: Iterable[tuple[str, str]], size: int) -> Iterator[Scored]:
+        for window in windows(pairs, 1 if size == 1 else WINDOW * size):
+            rows = self.tokenizer.encode_batch([source for source, _ in window])
+            targets = self.tokenizer.encode_batch([target for _, target in window])
+            lengths = [max(len(r), len(t)) + 1 for r, t in zip(rows, targets, strict=True)]
+            found: dict[int, Followed] = {}
+            for batch in length_batches(lengths, size):
+                chosen = [rows[i] for i in batch], [targets[i] for i in batch]
+                found |= zip(batch, self.engine.follow(*chosen, attending=True), strict=True)
+            for at, (row, target) in enumerate(zip(rows, targets, strict=True)):
+                yield Scored(
+                    self._tokens(target),
+                    found[at].log_probabilities,
+                    self._tokens(row),
+                    _pairs(found[at]),
+                )
+
+
+def _pairs(followed: Followed) -> Pairs:
+    assert followed.attention is not None  # asked for
+    return piece_alignment(followed.attention)

@@ -108,6 +108,16 @@ class TranslationModel(nn.Module, ABC, Generic[StateT]):
         """
 
     @abstractmethod
+    def attending_step(
+        self, tokens: Int[Tensor, "B K"], state: StateT
+    ) -> tuple[Float[Tensor, "B K V"], StateT, Float[Tensor, "B K M"]]:
+        """``step``, and how each hypothesis attends to the source as it reads its last token.
+
+        One distribution over the source: the mean over heads of the decoder layer that aligns
+        best, the last but one (of a single layer, that one; see ``alignment_layer``).
+        """
+
+    @abstractmethod
     def select(
         self,
         state: StateT,
@@ -130,6 +140,14 @@ class TranslationModel(nn.Module, ABC, Generic[StateT]):
         target: Int[Tensor, "B N"],
     ) -> AttentionMaps:
         """Every attention distribution of the teacher-forced pass (no dropout, no gradient)."""
+
+
+def alignment_layer(layers: int) -> int:
+    """Which of the decoder's layers attends most like a word alignment: the last but one.
+
+    Garg et al. (2019), "Jointly Learning to Align and Translate with Transformer Models".
+    """
+    return max(layers - 2, 0)
 
 
 @contextmanager

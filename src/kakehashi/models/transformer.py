@@ -14,7 +14,13 @@ from kakehashi.layers.feedforward import FeedForward
 from kakehashi.layers.projection import VocabularyProjection
 from kakehashi.layers.residual import Residual, make_norm
 from kakehashi.models.config import TransformerConfig
-from kakehashi.models.interface import AttentionMaps, Encoded, TranslationModel, evaluating
+from kakehashi.models.interface import (
+    AttentionMaps,
+    Encoded,
+    TranslationModel,
+    alignment_layer,
+    evaluating,
+)
 
 
 @dataclass(frozen=True)
@@ -116,13 +122,20 @@ class DecoderLayer(nn.Module):
         return x, self_weights, cross_weights
 
     def step(
-        self, x: Float[Tensor, "B K D"], cache: Cache, memory: Memory
-    ) -> Float[Tensor, "B K D"]:
-        """One position of each of K hypotheses: their pasts differ, their source is one memory."""
+        self,
+        x: Float[Tensor, "B K D"],
+        cache: Cache,
+        memory: Memory,
+        return_weights: bool = False,
+    ) -> tuple[Float[Tensor, "B K D"], Float[Tensor, "B H K M"] | None]:
+        """One position of each of K hypotheses: their pasts differ, their source is one memory.
+
+        Also the cross-attention weights if asked for.
+        """
         rows = self.self_residual.before(x).flatten(0, 1).unsqueeze(1)
         q, k, v = self.self_attention.project(rows)
         y = self.self_attention.read(q, cache.append(k, v)).view_as(x)
-        return self._rest(self.self_residual.after(x, y), memory, return_weights=False)[0]
+        return self._rest(self.self_residual.after(x, y), memory, return_weights)
 
     def _rest(
         self, x: Tensor, memory: Memory, return_weights: bool
@@ -249,14 +262,34 @@ class Transformer(TranslationModel[TransformerState]):
         Raises:
             RuntimeError: if the state has been stepped on from before: its caches have moved on.
         """
+        return self._step(tokens, state, attending=None)[:2]
+
+    def attending_step(
+        self, tokens: Int[Tensor, "B K"], state: TransformerState
+    ) -> tuple[Float[Tensor, "B K V"], TransformerState, Float[Tensor, "B K M"]]:
+        """``step``, and the cross-attention of the layer that aligns best, mean over its heads."""
+        layer = alignment_layer(len(self.decoder))
+        logits, state, weights = self._step(tokens, state, attending=layer)
+        assert weights is not None
+        return logits, state, weights.mean(dim=1)
+
+    def _step(
+        self, tokens: Tensor, state: TransformerState, attending: int | None
+    ) -> tuple[Tensor, TransformerState, Tensor | None]:
+        """A step, and the cross-attention weights of layer ``attending``."""
         if any(cache.length != state.position for cache in state.caches):
             raise RuntimeError("this state is used up: step from a select of it instead")
         x = self.target_embedding.at(tokens, state.position)
-        for layer, cache, memory in zip(self.decoder, state.caches, state.memories, strict=True):
+        wanted = None
+        parts = zip(self.decoder, state.caches, state.memories, strict=True)
+        for number, (layer, cache, memory) in enumerate(parts):
             assert isinstance(layer, DecoderLayer)
-            x = layer.step(x, cache, memory)
+            x, weights = layer.step(x, cache, memory, return_weights=number == attending)
+            if number == attending:
+                wanted = weights
         logits = self.output(self.decoder_norm(x))
-        return logits, TransformerState(state.memories, state.caches, state.position + 1)
+        after = TransformerState(state.memories, state.caches, state.position + 1)
+        return logits, after, wanted
 
     def select(
         self,
