@@ -15,7 +15,7 @@ import torch
 
 from kakehashi.data.tokenizer import Tokenizer
 from kakehashi.decoding.config import DecodingConfig
-from kakehashi.inference import save_bundle
+from kakehashi.inference.save import save_bundle
 from kakehashi.models.build import build_model
 from kakehashi.models.config import TransformerConfig
 from kakehashi.serving.app import create_app
@@ -40,7 +40,6 @@ FACTS = ModelAnswer(
     target_language="en",
     architecture="transformer",
     engine="torch",
-    parameters=1234,
     vocabulary=56,
     max_length=78,
     beam=5,
@@ -96,15 +95,16 @@ class Reverser:
             Candidate(
                 text=target if n == 0 else f"{target} {n}",
                 score=-0.25 * (n + 1),
-                words=found if task.details else None,
+                log_probability=-0.5 * (n + 1),
+                words=found if task.options.details else None,
             )
-            for n in range(task.n_best)
+            for n in range(task.options.n_best)
         ]
         return Translation(
             text=target,
             score=-0.25,
             candidates=candidates,
-            source_words=words if task.details else None,
+            source_words=words if task.options.details else None,
             warnings=[f"it has {count} words"] if count > 6 else [],
         )
 
@@ -175,7 +175,7 @@ def running(
 ) -> Iterator[Served]:
     """A service with that model behind it."""
     with bind("127.0.0.1", 0) as listening, Service(backend, Limits(**limits)) as service:
-        server = Server(create_app(service, facts, names), grace)
+        server = Server(create_app(service, facts, names), grace, service.give_up)
         thread = threading.Thread(target=server.run_on, args=[listening])
         thread.start()
         served = Served(listening.getsockname()[1], service, server)

@@ -7,12 +7,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kakehashi.inference.options import Options
 from kakehashi.serving.limits import Limits
 from kakehashi.serving.schema import Scored
 from kakehashi.serving.tasks import Aligning, Scoring, Task, Text, Translating
 from kakehashi.serving.waiting import Full, Job, Waiting
 
-TASKS: list[Task] = [Scoring(), Aligning(), Translating(beam=2), Translating(beam=3)]
+TASKS: list[Task] = [
+    Scoring(),
+    Aligning(),
+    Translating(Options(beam=2)),
+    Translating(Options(beam=3)),
+]
 
 
 def job(lengths: list[int], task: Task = TASKS[0]) -> Job:

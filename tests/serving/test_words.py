@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kakehashi.serving.words import spelt, units
+from kakehashi.serving.words import units, word_pairs, words
 
 
 @pytest.mark.parametrize(
-    ("pieces", "spaced", "words"),
+    ("pieces", "spaced", "texts"),
     [
         ("▁Der ▁H und ▁schläft .", True, ["Der", "Hund", "schläft", "."]),
         ("▁it ' s ▁late ! ?", True, ["it's", "late", "!?"]),
@@ -19,10 +19,25 @@ from kakehashi.serving.words import spelt, units
         (".", True, ["."]),
     ],
 )
-def test_words(pieces: str, spaced: bool, words: list[str]) -> None:
-    given_pieces = pieces.split(" ")
-    found = units(given_pieces, spaced=spaced)
-    assert [spelt([given_pieces[i] for i in unit]) for unit in found] == words
+def test_words(pieces: str, spaced: bool, texts: list[str]) -> None:
+    assert [word.text for word in words(pieces.split(" "), spaced=spaced)] == texts
+
+
+def test_ends_belong_to_no_word_and_keep_their_places() -> None:
+    pieces = ["▁Ja", ".", "</s>", "▁Ne", "in", "</s>"]
+    found = words(pieces, spaced=True)
+    assert [(word.text, word.pieces) for word in found] == [
+        ("Ja", (0,)),
+        (".", (1,)),
+        ("Nein", (3, 4)),
+    ]
+
+
+def test_words_belong_together_when_pieces_of_them_do() -> None:
+    sources = words(["▁Der", "▁Hu", "nd", "</s>"], spaced=True)
+    targets = words(["▁The", "▁do", "g", "</s>"], spaced=True)
+    pairs = ((0, 0), (1, 1), (2, 2), (0, 2), (3, 1), (2, 3))
+    assert word_pairs(pairs, sources, targets) == [(0, 0), (0, 1), (1, 1)]
 
 
 @given(st.lists(st.sampled_from(["▁a", "b", "▁", ".", "<0xE7>", "猫", "'"])), st.booleans())

@@ -69,7 +69,7 @@ def serve(
     if threads is not None:
         torch.set_num_threads(threads)
     with bind(host, port) as listening:
-        backend = TranslatorBackend.load(model, device)
+        backend = TranslatorBackend.load(model, device, batch_size)
         with Service(backend, limits) as service:
             facts = backend.facts(limits)
             app = create_app(service, facts, [host, *(allow_host or [])])
@@ -82,7 +82,7 @@ def serve(
                 f"{facts.source_language} to {facts.target_language} at {address(listening)}, "
                 "until Ctrl-C"
             )
-            whole = Server(app, grace).run_on(listening)
+            whole = Server(app, grace, service.give_up).run_on(listening)
     dropped = service.dropped
     if service.busy or dropped or not whole:
         _say(f"error: ended with {dropped:,} requests unanswered")

@@ -93,9 +93,7 @@ class Ensemble(TranslationModel[list[Any]]):
         self, tokens: Int[Tensor, "B K"], state: list[Any]
     ) -> tuple[Float[Tensor, "B K V"], list[Any]]:
         """Log of the mean probability of each next token, and the states after it."""
-        stepped = [
-            model.step(tokens, own) for model, own in zip(self.members, state, strict=True)
-        ]
+        stepped = [model.step(tokens, own) for model, own in zip(self.members, state, strict=True)]
         return _mean([logits for logits, _ in stepped]), [after for _, after in stepped]
 
     def attending_step(

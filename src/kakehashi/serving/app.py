@@ -10,6 +10,7 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp
 
 import kakehashi
+from kakehashi.inference.options import Options
 from kakehashi.serving.guard import Guard
 from kakehashi.serving.metrics import CONTENT_TYPE
 from kakehashi.serving.page import CONTENT_POLICY, PAGE
@@ -84,9 +85,9 @@ def _questions(app: FastAPI, service: Service) -> None:
         most = service.limits.beam
         if max(question.beam or 1, question.n_best) > most:
             raise Refusal(422, "malformed", f"beam and n_best go up to {most} here")
-        options = question.model_dump(exclude={"texts"})
+        options = Options(**question.model_dump(exclude={"texts"}))
         texts: list[Text] = [(text,) for text in question.texts]
-        return TranslateAnswer(translations=await ask(Translating(**options), texts, request))
+        return TranslateAnswer(translations=await ask(Translating(options), texts, request))
 
     @app.post("/score", responses=_REFUSALS)
     async def score(question: PairsQuestion, request: Request) -> ScoreAnswer:

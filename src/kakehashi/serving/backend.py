@@ -1,42 +1,47 @@
 """The seam between the service and a translator: tasks in, answers out."""
 
+import re
 from collections.abc import Sequence
+from dataclasses import replace
 from math import exp, fsum
 from pathlib import Path
 from typing import Self, assert_never
 
 import kakehashi
-from kakehashi.inference.bundle import CARD, bundle_folder
+from kakehashi.inference import translation as found
+from kakehashi.inference.folder import CARD, bundle_folder
+from kakehashi.inference.options import Options
 from kakehashi.inference.parts import joint
+from kakehashi.inference.translator import Scored as Read
 from kakehashi.inference.translator import Translator
+from kakehashi.serving import schema
 from kakehashi.serving.limits import Limits
-from kakehashi.serving.schema import (
-    Aligned,
-    Answer,
-    Bounds,
-    Candidate,
-    ModelAnswer,
-    Scored,
-    Translation,
-    Word,
-)
 from kakehashi.serving.tasks import Aligning, Scoring, Task, Text, Translating
-from kakehashi.serving.words import spelt, units
+from kakehashi.serving.words import Word, word_pairs, words
+
+_NUMBERED = re.compile(r"^line [\d,]+(:?) ")
 
 
 class TranslatorBackend:
     """A translator behind the queue; only its worker may call it."""
 
-    def __init__(self, translator: Translator, card: str) -> None:
+    def __init__(self, translator: Translator, together: int, card: str = "") -> None:
+        """Around a translator.
+
+        Args:
+            translator: the model.
+            together: sentences that it computes at a time.
+            card: its model card.
+        """
         self._translator = translator
+        self._together = together
         self._card = card
         config = translator.config
-        self._spaced = [
-            joint(language) != "" for language in (config.source_language, config.target_language)
-        ]
+        self._source_spaced = joint(config.source_language) != ""
+        self._target_spaced = joint(config.target_language) != ""
 
     @classmethod
-    def load(cls, path: Path, device: str | None) -> Self:
+    def load(cls, path: Path, device: str | None, together: int) -> Self:
         """From a model or run folder.
 
         Raises:
@@ -45,23 +50,23 @@ class TranslatorBackend:
         """
         translator = Translator.load(path, device)
         card = bundle_folder(path) / CARD
-        return cls(translator, card.read_text("utf-8", "replace") if card.is_file() else "")
+        text = card.read_text("utf-8", "replace") if card.is_file() else ""
+        return cls(translator, together, text)
 
-    def facts(self, limits: Limits) -> ModelAnswer:
+    def facts(self, limits: Limits) -> schema.ModelAnswer:
         """What the service tells of the model."""
         config = self._translator.config
-        return ModelAnswer(
+        return schema.ModelAnswer(
             source_language=config.source_language,
             target_language=config.target_language,
             architecture=config.model.name,
-            engine="torch",
-            parameters=sum(p.numel() for p in self._translator.model.parameters()),
+            engine=self._translator.engine.name,
             vocabulary=config.vocab_size,
             max_length=config.max_length,
             beam=config.decoding.beam,
             length_penalty=config.decoding.length_penalty,
             kakehashi=kakehashi.__version__,
-            limits=Bounds(
+            limits=schema.Bounds(
                 body_bytes=limits.body,
                 lines=limits.lines,
                 characters=limits.characters,
@@ -71,7 +76,7 @@ class TranslatorBackend:
             card=self._card,
         )
 
-    def run(self, task: Task, texts: Sequence[Text]) -> list[Answer]:
+    def run(self, task: Task, texts: Sequence[Text]) -> list[schema.Answer]:
         """One answer for each text, in order.
 
         Raises:
@@ -79,74 +84,70 @@ class TranslatorBackend:
         """
         match task:
             case Translating():
-                return self._translations(task, [text for (text,) in texts])
+                options = replace(task.options, batch_size=self._together)
+                results = self._translator.translate([text for (text,) in texts], options)
+                return [self._translation(result, options) for result in results]
             case Scoring():
-                return [self._scored(source, target) for source, target in texts]
+                return [_scored(read) for read in self._read(texts)]
             case Aligning():
-                return [self._aligned(source, target) for source, target in texts]
+                return [self._aligned(read) for read in self._read(texts)]
         assert_never(task)
 
-    def _translations(self, task: Translating, texts: list[str]) -> list[Answer]:
-        results = self._translator.translate(
-            texts, beam=task.beam, length_penalty=task.length_penalty, n_best=task.n_best
-        )
-        answers: list[Answer] = []
-        for text, result in zip(texts, results, strict=True):
-            candidates = [Candidate(text=t, score=s) for t, s in result.hypotheses]
-            source_words = None
-            if task.details:
-                for candidate in candidates:
-                    aligned = self._aligned(text, candidate.text)
-                    source_words = aligned.source_words
-                    candidate.words = self._words(text, candidate.text, aligned)
-            answers.append(
-                Translation(
-                    text=result.text,
-                    score=result.score,
-                    candidates=candidates,
-                    source_words=source_words,
-                    warnings=[warning.partition(": ")[2] for warning in result.warnings],
+    def _read(self, texts: Sequence[Text]) -> list[Read]:
+        pairs = [(source, target) for source, target in texts]
+        return list(self._translator.score(pairs, self._together))
+
+    def _translation(self, result: found.Translation, options: Options) -> schema.Translation:
+        sources = words(result.source_tokens, spaced=self._source_spaced)
+        return schema.Translation(
+            text=result.text,
+            score=result.score,
+            candidates=[
+                schema.Candidate(
+                    text=candidate.text,
+                    score=candidate.score,
+                    log_probability=candidate.log_probability,
+                    words=self._words(candidate, sources) if options.details else None,
                 )
-            )
-        return answers
-
-    def _words(self, source: str, target: str, aligned: Aligned) -> list[Word]:
-        pieces, scores = self._translator.score_tokens(source, target)
-        words = []
-        for number, unit in enumerate(units(pieces[:-1], spaced=self._spaced[1])):
-            words.append(
-                Word(
-                    text=aligned.target_words[number],
-                    probability=exp(min(0.0, fsum(scores[i] for i in unit))),
-                    source=[s for s, t in aligned.pairs if t == number],
-                )
-            )
-        return words
-
-    def _scored(self, source: str, target: str) -> Scored:
-        tokens, scores = self._translator.score_tokens(source, target)
-        total = fsum(scores)
-        return Scored(
-            log_probability=total,
-            perplexity=exp(-total / len(scores)),
-            tokens=list(tokens),
-            token_log_probabilities=list(scores),
+                for candidate in result.hypotheses
+            ],
+            source_words=[word.text for word in sources] if options.details else None,
+            warnings=[_unnumbered(warning) for warning in result.warnings],
         )
 
-    def _aligned(self, source: str, target: str) -> Aligned:
-        attention = self._translator.attention(source, target)
-        maps = attention.maps.cross
-        weights = maps[len(maps) - 2 if len(maps) > 2 else len(maps) - 1][0].mean(0)
-        read, written = attention.source[:-1], attention.target_output[:-1]
-        sources = units(read, spaced=self._spaced[0])
-        targets = units(written, spaced=self._spaced[1])
-        pairs = []
-        for number, unit in enumerate(targets):
-            mass = [float(weights[unit][:, other].sum()) for other in sources]
-            most = max(mass, default=0.0)
-            pairs += [(s, number) for s, m in enumerate(mass) if m >= most / 2]
-        return Aligned(
-            source_words=[spelt([read[i] for i in unit]) for unit in sources],
-            target_words=[spelt([written[i] for i in unit]) for unit in targets],
-            pairs=pairs,
+    def _words(self, candidate: found.Candidate, sources: list[Word]) -> list[schema.Word]:
+        targets = words(candidate.tokens, spaced=self._target_spaced)
+        pairs = word_pairs(candidate.alignment, sources, targets)
+        return [
+            schema.Word(
+                text=word.text,
+                probability=exp(
+                    min(0.0, fsum(candidate.token_log_probabilities[i] for i in word.pieces))
+                ),
+                source=[s for s, t in pairs if t == at],
+            )
+            for at, word in enumerate(targets)
+        ]
+
+    def _aligned(self, read: Read) -> schema.Aligned:
+        sources = words(read.source_tokens, spaced=self._source_spaced)
+        targets = words(read.tokens, spaced=self._target_spaced)
+        return schema.Aligned(
+            source_words=[word.text for word in sources],
+            target_words=[word.text for word in targets],
+            pairs=word_pairs(read.alignment, sources, targets),
         )
+
+
+def _scored(read: Read) -> schema.Scored:
+    return schema.Scored(
+        log_probability=read.log_probability,
+        perplexity=read.perplexity,
+        tokens=list(read.tokens),
+        token_log_probabilities=list(read.token_log_probabilities),
+    )
+
+
+def _unnumbered(warning: str) -> str:
+    """A warning without the number of its line, which counts lines of other requests too."""
+    return _NUMBERED.sub(lambda number: "" if number[1] else "the text ", warning)

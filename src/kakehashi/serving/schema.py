@@ -54,6 +54,7 @@ class Candidate(BaseModel):
 
     text: str
     score: Annotated[float, Field(description="What candidates are ranked by; higher is better.")]
+    log_probability: Annotated[float, Field(description="Natural logarithm, end included.")]
     words: Annotated[list[Word] | None, Field(description="With details only.")] = None
 
 
@@ -131,7 +132,6 @@ class ModelAnswer(BaseModel):
     target_language: str
     architecture: str
     engine: str
-    parameters: int
     vocabulary: int
     max_length: Annotated[int, Field(description="Most pieces of a sentence in its training.")]
     beam: Annotated[int, Field(description="Of a request that gives none.")]

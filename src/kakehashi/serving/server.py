@@ -1,7 +1,10 @@
 """The server process: a socket, uvicorn on it, and how it ends."""
 
+import asyncio
 import ipaddress
+import math
 import socket
+from collections.abc import Callable
 from types import FrameType
 
 import uvicorn
@@ -16,7 +19,14 @@ _CONNECTIONS = 1_000
 class Server(uvicorn.Server):
     """Uvicorn, which a first signal asks to finish and a second one to end at once."""
 
-    def __init__(self, app: ASGIApp, grace: float) -> None:
+    def __init__(self, app: ASGIApp, grace: float, give_up: Callable[[], None]) -> None:
+        """A server of one application.
+
+        Args:
+            app: the application.
+            grace: seconds to finish what has come, after the first signal.
+            give_up: lets what is not finished then be answered all the same.
+        """
         super().__init__(
             uvicorn.Config(
                 app,
@@ -28,14 +38,21 @@ class Server(uvicorn.Server):
                 server_header=False,
                 proxy_headers=False,
                 limit_concurrency=_CONNECTIONS,
-                timeout_graceful_shutdown=max(1, round(grace)),
+                timeout_graceful_shutdown=math.ceil(grace) + 2,  # had giving up not helped
             )
         )
+        self._grace = grace
+        self._give_up = give_up
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         # Uvicorn would send itself the signal again at the end, and so never exit with 0.
         self.force_exit = self.should_exit
         self.should_exit = True
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        timer = asyncio.get_running_loop().call_later(self._grace, self._give_up)
+        await super().shutdown(sockets)
+        timer.cancel()
 
     def run_on(self, listening: socket.socket) -> bool:
         """Answer requests until a signal comes; False where it took a second one."""

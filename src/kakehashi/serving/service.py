@@ -28,6 +28,7 @@ class Service:
         self.metrics = Metrics(lambda: len(self.waiting))
         self.dropped = 0
         """Requests that were given up because the service had to end."""
+        self._jobs: set[Job] = set()
         self._worker = Worker(backend, self.waiting, self.metrics.batches.observe)
 
     def __enter__(self) -> Self:
@@ -68,13 +69,19 @@ class Service:
         except Full:
             raise self._overloaded() from None
         self.metrics.sentences.labels(type(task).__name__.lower()).inc(len(texts))
+        self._jobs.add(job)
         try:
             return await self._wait(job, gone)
-        except asyncio.CancelledError:
-            self.dropped += 1
-            raise
         finally:
+            self._jobs.discard(job)
             self.waiting.abandon(job)  # nothing is left of one that was answered
+
+    def give_up(self) -> None:
+        """Refuse what is still not answered: the service has to end."""
+        stopping = Refusal(503, "stopping", "the service stops: ask again when it is back")
+        for job in self._jobs:
+            self.waiting.fail(job, stopping)
+        self.dropped += len(self._jobs)
 
     async def _wait(self, job: Job, gone: Callable[[], Awaitable[None]]) -> list[Answer]:
         future = asyncio.wrap_future(job.future)

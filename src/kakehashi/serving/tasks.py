@@ -2,16 +2,14 @@
 
 from dataclasses import dataclass
 
+from kakehashi.inference.options import Options
+
 
 @dataclass(frozen=True)
 class Translating:
-    """Translations of texts; None: as the model says."""
+    """Translations of texts."""
 
-    beam: int | None = None
-    length_penalty: float | None = None
-    n_best: int = 1
-    details: bool = False
-    """Words with their probabilities and alignments."""
+    options: Options
 
 
 @dataclass(frozen=True)

@@ -288,7 +288,6 @@ function facts(found) {
   source.lang = found.source_language;
   const rows = [
     ["Architecture", found.architecture],
-    ["Parameters", found.parameters.toLocaleString("en")],
     ["Vocabulary", `${found.vocabulary.toLocaleString("en")} pieces`],
     ["Engine", found.engine],
     ["Beam", String(found.beam)],
