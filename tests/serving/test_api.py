@@ -237,7 +237,10 @@ def test_a_stop_finishes_what_has_come(running: Any, reverser: Any) -> None:
     reverser.gate.clear()
     with running(reverser) as served, ThreadPoolExecutor() as pool:
         asked = [pool.submit(served.ask, "/translate", {"texts": [f"{n}"]}) for n in range(3)]
-        served.wait(lambda: len(served.service.waiting) + len(reverser.batches[:1]) == 3)
+        begun = reverser.batches
+        served.wait(
+            lambda: len(served.service.waiting) + sum(len(texts) for _, texts in begun) == 3
+        )
         served.server.handle_exit(15, None)
         threading.Timer(0.3, reverser.gate.set).start()
         assert [reply.result().status for reply in asked] == [200] * 3
