@@ -103,10 +103,9 @@ def page(window: Any, running: Any, reverser: Any) -> Iterator[Page]:
     with running(reverser, characters=200, lines=9, queue=9, beam=8) as served:
         shown = Page(window, served)
         yield shown
-        # a status that is no success is written there by the browser itself
-        assert [
-            line for line in shown.complaints() if "the server responded with" not in line
-        ] == []
+        # that there was no answer, or none with success, is no fault of the page
+        found = [line for line in shown.complaints() if "Failed to load resource" not in line]
+        assert found == []
 
 
 def test_typing_is_enough(page: Page) -> None:
@@ -168,8 +167,8 @@ def test_keys_are_enough(page: Page) -> None:
     page.press(Keys.TAB)
     assert page.focused() == "der"
     page.press(Keys.TAB)
-    assert "red dnuH tlleb" in page.focused()
-    page.press(Keys.TAB, Keys.ENTER)
+    assert page.focused() == "Alternatives"
+    page.press(Keys.TAB, Keys.TAB, Keys.ENTER)
     page.wait(".target", "red dnuH tlleb 1")
     assert "red dnuH tlleb 1" in page.focused()
     assert page.one("#announcement").get_attribute("textContent") == "red dnuH tlleb 1"

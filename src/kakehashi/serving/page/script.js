@@ -98,16 +98,18 @@ function show(found) {
   chosen = found.map(() => 0);
   at("error").hidden = true;
   result.setAttribute("aria-busy", "false");
+  lines.replaceChildren();
   draw();
   at("announcement").textContent = found.map((one) => one.text).join("\n");
 }
 
 function draw() {
   unpin();
-  lines.replaceChildren();
+  const boxes = [];
   translations.forEach((translation, index) => {
-    if (translation.text || translation.warnings.length) lines.append(pair(translation, index));
+    if (translation.text || translation.warnings.length) boxes.push(pair(translation, index));
   });
+  lines.replaceChildren(...boxes);
   const any = lines.childElementCount > 0;
   at("empty").hidden = any;
   at("copy").hidden = !any || !navigator.clipboard;
@@ -137,7 +139,7 @@ function pair(translation, index) {
   for (const warning of translation.warnings) {
     box.append(element("p", { class: "warning" }, `Note: ${warning}.`));
   }
-  if (translation.candidates.length > 1) box.append(...others(translation, index));
+  if (translation.candidates.length > 1) box.append(others(translation, index));
   return box;
 }
 
@@ -242,7 +244,10 @@ function tell(mark = null, linked = [], sentence = "Point at a word to see where
 }
 
 function others(translation, index) {
-  const list = element("ul", { class: "others", "aria-label": "Alternatives" });
+  const before = lines.querySelector(`[data-line="${index}"] details`);
+  const box = element("details");
+  box.open = before ? before.open : translations.filter((one) => one.text).length === 1;
+  const list = element("ul", { class: "others" });
   translation.candidates.forEach((candidate, number) => {
     const button = element("button", {
       type: "button", "aria-pressed": String(number === chosen[index]),
@@ -250,7 +255,7 @@ function others(translation, index) {
     button.append(
       element("span", { dir: "auto", lang: model ? model.target_language : "" },
         candidate.text || "(nothing)"),
-      element("small", {}, `score ${candidate.score.toFixed(2)}`),
+      element("small", {}, `score ${candidate.score.toFixed(2).replace("-", "\u2212")}`),
     );
     button.addEventListener("click", () => {
       chosen[index] = number;
@@ -262,7 +267,8 @@ function others(translation, index) {
     item.append(button);
     list.append(item);
   });
-  return [element("p", { class: "others-label", "aria-hidden": "true" }, "Alternatives"), list];
+  box.append(element("summary", {}, "Alternatives"), list);
+  return box;
 }
 
 // ---- starting ----
