@@ -31,53 +31,9 @@ from typing import Any
 from kakehashi.inference.options import Options
 from kakehashi.inference.translator import Translator
 
-WORDS = [
-    "der",
-    "die",
-    "das",
-    "ein",
-    "eine",
-    "alte",
-    "neue",
-    "kleine",
-    "große",
-    "Hund",
-    "Katze",
-    "Haus",
-    "Brücke",
-    "Stadt",
-    "Frau",
-    "Mann",
-    "Kind",
-    "Buch",
-    "Zug",
-    "Wasser",
-    "Brot",
-    "Garten",
-    "Regen",
-    "Sonne",
-    "schläft",
-    "trinkt",
-    "sieht",
-    "kauft",
-    "öffnet",
-    "liest",
-    "bleibt",
-    "kommt",
-    "geht",
-    "heute",
-    "morgen",
-    "nie",
-    "oft",
-    "hier",
-    "dort",
-    "schnell",
-    "langsam",
-    "und",
-    "aber",
-    "nicht",
-    "sehr",
-]
+WORDS = """der die das ein eine alte neue kleine große Hund Katze Haus Brücke Stadt Frau Mann Kind
+Buch Zug Wasser Brot Garten Regen Sonne schläft trinkt sieht kauft öffnet liest bleibt kommt geht
+heute morgen nie oft hier dort schnell langsam und aber nicht sehr"""
 
 
 @dataclass(frozen=True)
@@ -94,7 +50,7 @@ def sentences(count: int) -> list[str]:
     """Distinct ones, of 2 to 24 words."""
     dice = random.Random(1)
     return [
-        f"{' '.join(dice.choices(WORDS, k=dice.randint(2, 24)))} {number}."
+        f"{' '.join(dice.choices(WORDS.split(), k=dice.randint(2, 24)))} {number}."
         for number in range(count)
     ]
 
@@ -177,9 +133,8 @@ def right(options: argparse.Namespace) -> None:
         taken = time.perf_counter() - start
         after = memory(process)
     print(f"  {len(found):,} requests in {taken:.1f} s, {len(found) / taken:.0f} a second")
-    print(
-        f"  statuses {dict(Counter(one.status for one in found))}; {said([f.seconds for f in found])}"
-    )
+    statuses = dict(Counter(one.status for one in found))
+    print(f"  statuses {statuses}; {said([one.seconds for one in found])}")
     print(f"  memory {before:.0f} MB after {warm:,} requests, {after:.0f} MB at the end")
     translator = Translator.load(options.model)
     alone = translator.translate(texts, Options(beam=options.beam, batch_size=1))

@@ -216,7 +216,7 @@ def model_folder(small_corpus: Any, tmp_path_factory: pytest.TempPathFactory) ->
     tokenizer = Tokenizer.train([*small_corpus.source, *small_corpus.target], vocab_size=401)
     model = build_model(
         TransformerConfig(
-            encoder_layers=1, decoder_layers=2, d_model=24, d_feedforward=37, n_heads=3
+            encoder_layers=1, decoder_layers=1, d_model=24, d_feedforward=37, n_heads=3
         ),
         401,
     )
@@ -228,7 +228,7 @@ def model_folder(small_corpus: Any, tmp_path_factory: pytest.TempPathFactory) ->
         source_language="de",
         target_language="en",
         max_length=53,
-        decoding=DecodingConfig(beam=3, max_ratio=0.1, max_extra=9, batch_size=5),
+        decoding=DecodingConfig(beam=3, max_ratio=0.1, max_extra=4, batch_size=16),
         card="# card\n",
         metadata={},
     )
