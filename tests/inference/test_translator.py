@@ -1,15 +1,20 @@
 """N lines in, N lines out, in order, whatever they hold, and each as if it were alone."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+import sacrebleu
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kakehashi.errors import ConfigError
-from kakehashi.inference.options import Options
+from kakehashi.decoding.methods import DiverseBeam, Sampling
+from kakehashi.errors import BundleError, ConfigError
+from kakehashi.inference.bundle import load_bundle
+from kakehashi.inference.options import MinimumRisk, Options
+from kakehashi.inference.request import Request
 from kakehashi.inference.translation import BLANK, Translation
 from kakehashi.inference.translator import Translator
 from kakehashi.symbols import BOS, EOS, PAD, UNK
@@ -212,3 +217,89 @@ def test_forced_decoding_does_not_depend_on_neighbours_and_takes_blank_sides(
     (blank,) = translator.score([("Hund", "")])
     assert blank.tokens == ("</s>",)
     assert blank.alignment == ()
+
+
+def test_every_option_reaches_the_search(
+    translator: Translator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[dict[str, Any]] = []
+    search = translator.engine.search
+
+    def listen(rows: Any, **given: Any) -> Any:
+        asked.append(given)
+        return search(rows, **given)
+
+    monkeypatch.setattr(translator.engine, "search", listen)
+    settings = {
+        "beam": 4,
+        "length_penalty": 0.3,
+        "coverage_penalty": 0.2,
+        "min_ratio": 0.05,
+        "max_ratio": 0.2,
+        "no_repeat_ngram": 3,
+        "repetition_penalty": 1.1,
+        "batch_size": 7,
+    }
+    translator.translate(["Hund"], Options(**settings, method=DiverseBeam(2, 0.7), n_best=2))
+    assert asked[-1]["config"] == replace(translator.config.decoding, **settings)
+    assert (asked[-1]["method"], asked[-1]["n_best"]) == (DiverseBeam(2, 0.7), 2)
+    sampling = Sampling(0.7, 9, 0.8, 3)
+    drawn = translator.translate(["Hund"], Options(method=sampling, n_best=8))
+    assert (asked[-1]["method"], asked[-1]["n_best"]) == (sampling, 8)
+    assert len(drawn[0].hypotheses) == 8
+    with pytest.raises(ConfigError, match="n-best list of 5 needs as many samples; they are 4"):
+        translator.stream([], Options(method=MinimumRisk(4), n_best=5))
+
+
+def test_the_sample_of_least_risk_is_the_most_like_the_others(translator: Translator) -> None:
+    sampling = Sampling(temperature=1.3, seed=5)
+    line = "Der Hund schläft."
+    drawn = translator.translate([line], Options(method=sampling, n_best=7))[0].hypotheses
+    (least,) = translator.translate([line], Options(method=MinimumRisk(7, sampling), n_best=3))
+    texts = [candidate.text for candidate in drawn]
+    means = [
+        sum(sacrebleu.sentence_chrf(text, [other]).score for other in texts) / 7 for text in texts
+    ]
+    assert least.score == pytest.approx(max(means))
+    assert least.text == texts[means.index(max(means))]
+    assert len(least.hypotheses) == 3
+
+
+def test_rules_are_words(translator: Translator) -> None:
+    line = "Der Hund schläft."
+    options = Options(max_ratio=3.0)
+    request = Request(line, prefix="The cat", required=["house"], forbidden=["dog"])
+    found, plain = translator.translate([request, line], options)
+    assert found.text.startswith("The cat")
+    assert "house" in found.text
+    assert "dog" not in found.text
+    assert same(plain, translator.translate([line], options)[0])
+
+
+def test_an_ensemble_of_both_kinds_translates_and_scores(saved: dict[str, Path]) -> None:
+    both = Translator.load([saved["transformer"], saved["rnn"]])
+    lines = [line for line in ODD if line.strip() and len(line) < 60]
+    found = both.translate(lines, Options(details=True))
+    for line, translation in zip(lines, found, strict=True):
+        (scored,) = both.score([(line, translation.text)])
+        if scored.tokens == translation.hypotheses[0].tokens:
+            expected = translation.hypotheses[0].log_probability
+            assert scored.log_probability == pytest.approx(expected, abs=1e-4)
+    alone = Translator.load(saved["rnn"])
+    assert [t.text for t in found] != [t.text for t in alone.translate(lines)]
+    twice = Translator.load([saved["rnn"], saved["rnn"]])
+    assert all(
+        same(a, b) for a, b in zip(twice.translate(lines), alone.translate(lines), strict=True)
+    )
+
+
+def test_models_that_do_not_share_a_tokenizer_are_no_ensemble(
+    saved: dict[str, Path], save: Callable[..., Path], tmp_path: Path
+) -> None:
+    other = save(tmp_path / "other", target_language="fr")
+    with pytest.raises(BundleError, match="de to en and model 2 de to fr"):
+        Translator.load([saved["rnn"], other])
+    bundles = [load_bundle(saved["rnn"]), load_bundle(saved["rnn"])]
+    bundles[1] = replace(bundles[1], config=replace(bundles[1].config, tokenizer_sha256="9" * 64))
+    with pytest.raises(BundleError, match="different tokenizers"):
+        Translator.of(*bundles)

@@ -13,7 +13,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from kakehashi.decoding.config import DecodingConfig
-from kakehashi.decoding.hypothesis import min_lengths
+from kakehashi.decoding.limits import min_lengths
 from kakehashi.decoding.phrases import Forbidden, Prefix
 from kakehashi.decoding.repetition import NoRepeat, penalise_repetition
 from kakehashi.decoding.required import Required

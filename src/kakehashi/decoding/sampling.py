@@ -3,9 +3,7 @@
 Shapes: B sentences still sampled, R draws of each that go on, L steps taken, V vocabulary.
 """
 
-import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -14,38 +12,10 @@ from torch import Tensor
 
 from kakehashi.decoding.competition import Competition
 from kakehashi.decoding.hypothesis import Hypothesis
+from kakehashi.decoding.methods import Sampling
 from kakehashi.decoding.ranking import stable_top
-from kakehashi.errors import ConfigError
 from kakehashi.models.interface import Encoded, TranslationModel
 from kakehashi.symbols import BOS, EOS
-
-
-@dataclass(frozen=True)
-class Sampling:
-    """How pieces are drawn: temperature first, then ``top_k``, then ``top_p``."""
-
-    temperature: float = 1.0
-    """Logits are divided by it: below 1 the draws keep to what is probable, above 1 they stray."""
-    top_k: int = 0
-    """Only the k most probable pieces can be drawn (Fan et al., 2018); 0 is off."""
-    top_p: float = 1.0
-    """Only the fewest pieces that together have this probability can be drawn (Holtzman et al.,
-    2020); 1 is off."""
-    seed: int = 1
-
-    def __post_init__(self) -> None:
-        if not 0 < self.temperature < float("inf"):
-            raise ConfigError(f"the temperature is {self.temperature}; it must be greater than 0")
-        if self.top_k < 0:
-            raise ConfigError(f"top_k is {self.top_k}; it must be 0 (off) or more")
-        if not 0 < self.top_p <= 1:
-            raise ConfigError(f"top_p is {self.top_p}; it must be greater than 0 and at most 1")
-
-
-def sentence_key(ids: Sequence[int]) -> int:
-    """A number that stands for a source sentence: its pieces decide it, and nothing else."""
-    digest = hashlib.blake2b(" ".join(map(str, ids)).encode(), digest_size=8).digest()
-    return int.from_bytes(digest, "big") >> 1
 
 
 @torch.inference_mode()

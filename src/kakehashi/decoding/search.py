@@ -1,43 +1,19 @@
 """The one entry to every search: which translations a model gives a batch of sentences."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from kakehashi.decoding.beam import beam_search
 from kakehashi.decoding.competition import competition
 from kakehashi.decoding.config import DecodingConfig
 from kakehashi.decoding.greedy import greedy_search
-from kakehashi.decoding.hypothesis import Hypothesis, max_lengths
+from kakehashi.decoding.hypothesis import Hypothesis
+from kakehashi.decoding.limits import max_lengths
+from kakehashi.decoding.methods import BEAM, DiverseBeam, Method, Sampling
 from kakehashi.decoding.rules import Rules
-from kakehashi.decoding.sampling import Sampling, sample
+from kakehashi.decoding.sampling import sample
 from kakehashi.errors import ConfigError
 from kakehashi.models.interface import Encoded, TranslationModel
-
-
-@dataclass(frozen=True)
-class Beam:
-    """Beam search with the configuration's beam; a beam of 1 is greedy search."""
-
-
-@dataclass(frozen=True)
-class DiverseBeam:
-    """Beam search in groups that are kept from saying the same (Vijayakumar et al., 2018)."""
-
-    groups: int
-    """The beam is shared out evenly among them."""
-    strength: float = 0.5
-    """What a piece loses in log probability for each hypothesis of the groups before that says it
-    at the same step."""
-
-    def __post_init__(self) -> None:
-        if self.groups < 1:
-            raise ConfigError(f"{self.groups} groups of a diverse beam; there must be at least 1")
-        if not 0 <= self.strength < float("inf"):
-            raise ConfigError(f"the strength of diversity is {self.strength}; it must be 0 or more")
-
-
-Method = Beam | DiverseBeam | Sampling
 
 
 def search(
@@ -45,7 +21,7 @@ def search(
     encoded: Encoded,
     *,
     config: DecodingConfig,
-    method: Method = Beam(),
+    method: Method = BEAM,
     n_best: int = 1,
     rules: Sequence[Rules] | None = None,
     keys: Sequence[int] | None = None,

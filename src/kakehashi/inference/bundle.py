@@ -1,6 +1,7 @@
 """A finished model from its folder, ready for use."""
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,7 @@ from typing import Any
 import torch
 
 from kakehashi.data.tokenizer import Tokenizer
+from kakehashi.decoding.ensemble import Ensemble
 from kakehashi.errors import BundleError
 from kakehashi.inference.folder import (
     CONFIG,
@@ -57,3 +59,30 @@ def load_bundle(path: str | Path, device: str | torch.device = "cpu") -> Bundle:
             "copy the folder again"
         )
     return Bundle(model.to(device).eval().requires_grad_(False), tokenizer, config)
+
+
+def together(bundles: Sequence[Bundle]) -> TranslationModel[Any]:
+    """The one model there is, or an ensemble of several.
+
+    Raises:
+        BundleError: when they differ in tokenizer or languages.
+    """
+    first = bundles[0]
+    for number, other in enumerate(bundles[1:], 2):
+        if other.config.tokenizer_sha256 != first.config.tokenizer_sha256:
+            raise BundleError(
+                f"model 1 and model {number} of the ensemble have different tokenizers "
+                f"(fingerprints {first.config.tokenizer_sha256[:12]} and "
+                f"{other.config.tokenizer_sha256[:12]}): only models that share one can be asked "
+                "for the same next piece, as those are that were trained on the same text with the "
+                "same tokenizer settings"
+            )
+        languages = [(b.config.source_language, b.config.target_language) for b in (first, other)]
+        if languages[0] != languages[1]:
+            raise BundleError(
+                f"model 1 translates {' to '.join(languages[0])} and model {number} "
+                f"{' to '.join(languages[1])}: an ensemble is of one direction"
+            )
+    if len(bundles) == 1:
+        return first.model
+    return Ensemble([bundle.model for bundle in bundles]).eval()

@@ -2,14 +2,15 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-if TYPE_CHECKING:
-    from kakehashi.decoding.config import DecodingConfig
-    from kakehashi.decoding.hypothesis import Hypothesis
+from kakehashi.decoding.config import DecodingConfig
+from kakehashi.decoding.hypothesis import Hypothesis
+from kakehashi.decoding.methods import BEAM, Method
+from kakehashi.decoding.rules import Rules
 
 Row = Sequence[int]
 """Piece numbers of a sentence, without BOS and EOS."""
@@ -38,9 +39,20 @@ class Engine(Protocol):
     """As ``--engine`` has it."""
 
     def search(
-        self, rows: Sequence[Row], config: "DecodingConfig", n_best: int
-    ) -> list[list["Hypothesis"]]:
-        """The best translations of each sentence, best first, at least one."""
+        self,
+        rows: Sequence[Row],
+        *,
+        config: DecodingConfig,
+        method: Method = BEAM,
+        n_best: int = 1,
+        rules: Sequence[Rules] | None = None,
+        allow_unknown: bool = False,
+    ) -> list[list[Hypothesis]]:
+        """Translations of each sentence, at least one; see ``decoding.search``.
+
+        Raises:
+            ConfigError: for what this engine cannot do.
+        """
 
     def follow(
         self, rows: Sequence[Row], targets: Sequence[Row], *, attending: bool = False

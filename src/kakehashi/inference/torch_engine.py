@@ -3,16 +3,20 @@
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
 
-from kakehashi.decoding.beam import beam_search
 from kakehashi.decoding.config import DecodingConfig
-from kakehashi.decoding.greedy import greedy_search
-from kakehashi.decoding.hypothesis import Hypothesis, max_lengths
+from kakehashi.decoding.ensemble import Ensemble
+from kakehashi.decoding.hypothesis import Hypothesis
+from kakehashi.decoding.methods import BEAM, Method, Sampling, sentence_key
+from kakehashi.decoding.rules import Rules
+from kakehashi.decoding.search import search
 from kakehashi.inference.engine import Followed, Row
-from kakehashi.models.interface import AttentionMaps, TranslationModel
+from kakehashi.models.interface import AttentionMaps, TranslationModel, alignment_layer
 from kakehashi.symbols import BOS, EOS, PAD
 
 
@@ -27,23 +31,26 @@ class TorchEngine:
 
     @torch.inference_mode()
     def search(
-        self, rows: Sequence[Row], config: DecodingConfig, n_best: int
+        self,
+        rows: Sequence[Row],
+        *,
+        config: DecodingConfig,
+        method: Method = BEAM,
+        n_best: int = 1,
+        rules: Sequence[Rules] | None = None,
+        allow_unknown: bool = False,
     ) -> list[list[Hypothesis]]:
-        """See ``Engine``."""
+        """See ``Engine``; a sentence's samples are decided by the seed and its pieces."""
         source, allowed = source_tensors(rows, self.device)
-        limits = max_lengths(allowed, config)
-        encoded = self.model.encode(source, allowed)
-        if config.beam == 1:
-            return greedy_search(
-                self.model, encoded, max_lengths=limits, length_penalty=config.length_penalty
-            )
-        return beam_search(
+        return search(
             self.model,
-            encoded,
-            beam=config.beam,
-            max_lengths=limits,
-            length_penalty=config.length_penalty,
+            self.model.encode(source, allowed),
+            config=config,
+            method=method,
             n_best=n_best,
+            rules=rules,
+            keys=[sentence_key(row) for row in rows] if isinstance(method, Sampling) else None,
+            allow_unknown=allow_unknown,
         )
 
     @torch.inference_mode()
@@ -55,12 +62,8 @@ class TorchEngine:
         given, _ = source_tensors(targets, self.device)
         labels = given.masked_fill(given == PAD, EOS)
         target = torch.cat([torch.full_like(given[:, :1], BOS), given[:, :-1]], dim=1)
-        if attending:
-            features, cross = self.model.attending_features(source, allowed, target)
-            attention = cross[alignment_layer(len(cross))].mean(1).float().cpu().numpy()
-        else:
-            features, attention = self.model.features(source, allowed, target), None
-        log_softmax = self.model.output(features).log_softmax(-1, dtype=torch.float32)
+        logits, attention = self._teach(source, allowed, target, attending)
+        log_softmax = logits.log_softmax(-1, dtype=torch.float32)
         log_probabilities = log_softmax.gather(2, labels.unsqueeze(2))[..., 0].tolist()
         found = []
         for place, (row, pieces) in enumerate(zip(rows, targets, strict=True)):
@@ -69,6 +72,19 @@ class TorchEngine:
             found.append(Followed(tuple(log_probabilities[place][:steps]), looked))
         return found
 
+    def _teach(
+        self, source: Tensor, allowed: Tensor, target: Tensor, attending: bool
+    ) -> tuple[Tensor, npt.NDArray[np.float32] | None]:
+        """Logits [B N V], and if asked for the attention [B N M] of the layer that aligns best."""
+        if not attending:
+            return self.model(source, allowed, target), None
+        if isinstance(self.model, Ensemble):
+            maps = self.model.attention_maps(source, allowed, target).cross
+            return self.model(source, allowed, target), maps[0][:, 0].cpu().numpy()
+        features, cross = self.model.attending_features(source, allowed, target)
+        attention = cross[alignment_layer(len(cross))].mean(dim=1)
+        return self.model.output(features), attention.float().cpu().numpy()
+
     def maps(self, row: Row, target: Row) -> AttentionMaps:
         """Every attention weight while a sentence is read and a translation of it followed."""
         source, allowed = source_tensors([row], self.device)
@@ -76,14 +92,6 @@ class TorchEngine:
             return self.model.attention_maps(
                 source, allowed, torch.tensor([[BOS, *target]], device=self.device)
             )
-
-
-def alignment_layer(layers: int) -> int:
-    """The decoder layer (from 0) whose cross-attention aligns best.
-
-    The last but one in deep Transformers, the last where there are no more than two.
-    """
-    return layers - 2 if layers > 2 else layers - 1
 
 
 def source_tensors(

@@ -7,6 +7,7 @@ from itertools import accumulate, chain
 from math import exp, fsum
 from typing import TYPE_CHECKING
 
+from kakehashi.decoding.rules import Rules
 from kakehashi.inference.alignment import Pairs
 
 if TYPE_CHECKING:
@@ -78,6 +79,7 @@ class Line:
     """Pieces of the whole line, EOS included."""
     parts: list[list[int]]
     """Pieces of each part without EOS; none for a blank line."""
+    rules: Rules = field(default_factory=Rules)
     found: dict[int, list["Hypothesis"]] = field(default_factory=dict)
     """The n-best list of each part."""
     read: dict[int, list["Followed"]] = field(default_factory=dict)

@@ -3,7 +3,7 @@
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from math import exp, fsum
 from pathlib import Path
@@ -12,11 +12,15 @@ from typing import TYPE_CHECKING, Self
 from kakehashi.data.reading import is_blank
 from kakehashi.data.tokenizer import Tokenizer
 from kakehashi.decoding.config import DecodingConfig
+from kakehashi.decoding.mbr import by_expected_utility
+from kakehashi.decoding.rules import Rules
+from kakehashi.evaluation.chrf import pairwise_chrf
 from kakehashi.inference.alignment import Pairs, piece_alignment
 from kakehashi.inference.batches import length_batches, windows
 from kakehashi.inference.engine import Engine, Followed
-from kakehashi.inference.options import Options
+from kakehashi.inference.options import MinimumRisk, Options
 from kakehashi.inference.parts import joint, parts
+from kakehashi.inference.request import Request
 from kakehashi.inference.settings import BundleConfig
 from kakehashi.inference.symbols import changed_symbols
 from kakehashi.inference.translation import (
@@ -76,44 +80,61 @@ class Translator:
         self._symbols = dict(zip(tokenizer.symbol_numbers(), symbols, strict=True))
 
     @classmethod
-    def load(cls, path: str | Path, device: str | None = None) -> Self:
-        """From a model folder or a run folder.
+    def load(cls, path: str | Path | Sequence[str | Path], device: str | None = None) -> Self:
+        """From a model folder or a run folder; from several, which then translate as one.
+
+        At every step an ensemble takes the mean of what its models expect. They must share the
+        tokenizer; the search is that of the first.
 
         Args:
-            path: the folder.
+            path: the folder, or several.
             device: cpu (the default), cuda, or auto: the GPU if there is one.
 
         Raises:
-            BundleError: when the folder cannot be used.
+            BundleError: when a folder cannot be used, or the models do not go together.
             ConfigError: when the device cannot.
         """
         from kakehashi.inference.bundle import load_bundle
         from kakehashi.inference.device import choose_device
 
-        return cls.of(load_bundle(path, choose_device(device)))
+        paths = [path] if isinstance(path, str | Path) else path
+        chosen = choose_device(device)
+        return cls.of(*(load_bundle(one, chosen) for one in paths))
 
     @classmethod
-    def of(cls, bundle: "Bundle") -> Self:
-        """With a model that has been loaded, or just trained."""
+    def of(cls, *bundles: "Bundle") -> Self:
+        """With a model that has been loaded, or just trained; with several, an ensemble.
+
+        Raises:
+            BundleError: when they differ in tokenizer or languages.
+        """
+        from kakehashi.inference.bundle import together
         from kakehashi.inference.torch_engine import TorchEngine
 
-        return cls(TorchEngine(bundle.model), bundle.tokenizer, bundle.config)
+        first = bundles[0]
+        return cls(TorchEngine(together(bundles)), first.tokenizer, first.config)
 
-    def translate(self, lines: Sequence[str], options: Options | None = None) -> list[Translation]:
+    def translate(
+        self, lines: Sequence[str | Request], options: Options | None = None
+    ) -> list[Translation]:
         """One translation a line, in order; see ``stream``."""
         return list(self.stream(lines, options))
 
-    def stream(self, lines: Iterable[str], options: Options | None = None) -> Iterator[Translation]:
+    def stream(
+        self, lines: Iterable[str | Request], options: Options | None = None
+    ) -> Iterator[Translation]:
         """Translate lines as they come, in order, reading 32 batches ahead.
 
         With a batch size of 1 nothing is read ahead: every line is answered before the next is
         asked for. A line without visible characters comes out empty, without being decoded. A line
         longer than any sentence of the model's training is cut into parts, near sentence ends where
-        it has some; each is translated by itself, and a warning says so. A translation is one
-        line: line breaks that a model writes become spaces.
+        it has some, unless there are rules for its translation; each part is translated by itself,
+        and a warning says so. A translation is one line: line breaks that a model writes become
+        spaces.
 
         Args:
-            lines: source text, one sentence (or what the model was trained on) a line.
+            lines: source text, one sentence (or what the model was trained on) a line; a
+                ``Request`` is a line with rules for its translation.
             options: how; None: as the model says.
 
         Raises:
@@ -127,7 +148,7 @@ class Translator:
         return self._windows(lines, config, options)
 
     def _windows(
-        self, lines: Iterable[str], config: DecodingConfig, options: Options
+        self, lines: Iterable[str | Request], config: DecodingConfig, options: Options
     ) -> Iterator[Translation]:
         size = 1 if config.batch_size == 1 else WINDOW * config.batch_size
         first = 1
@@ -135,17 +156,18 @@ class Translator:
             yield from self._window(self._read(window, first), config, options)
             first += len(window)
 
-    def _read(self, lines: list[str], first: int) -> list[Line]:
+    def _read(self, lines: list[str | Request], first: int) -> list[Line]:
         """Pieces of each line; a line longer than the model's training in parts."""
         read = []
-        for number, (line, row) in enumerate(
-            zip(lines, self.tokenizer.encode_batch(lines), strict=True), first
-        ):
-            rows = [] if is_blank(line) else [row]
-            if rows and not self._fits(row):
-                whole = parts(line, lambda part: self._fits(self.tokenizer.encode(part)))
-                rows = self.tokenizer.encode_batch(list(whole))
-            read.append(Line(number, len(row) + 1, rows))
+        requests = [Request(line) if isinstance(line, str) else line for line in lines]
+        rows = self.tokenizer.encode_batch([request.text for request in requests])
+        for number, (request, row) in enumerate(zip(requests, rows, strict=True), first):
+            line, rules = request.text, request.rules(self.tokenizer)
+            pieces = [] if is_blank(line) else [row]
+            if pieces and rules.empty and not self._fits(row):
+                cut = parts(line, lambda part: self._fits(self.tokenizer.encode(part)))
+                pieces = self.tokenizer.encode_batch(list(cut))
+            read.append(Line(number, len(row) + 1, pieces, rules))
         return read
 
     def _fits(self, row: Sequence[int]) -> bool:
@@ -158,26 +180,51 @@ class Translator:
 
         A long line, decoded last, does not hold up those before it. Equal parts are decoded once.
         """
-        places: dict[tuple[int, ...], list[tuple[Line, int]]] = {}
+        places: dict[tuple[tuple[int, ...], Rules], list[tuple[Line, int]]] = {}
         for line in lines:
             for number, part in enumerate(line.parts):
-                places.setdefault(tuple(part), []).append((line, number))
-        rows = list(places)
+                places.setdefault((tuple(part), line.rules), []).append((line, number))
+        keys = list(places)
         waiting = deque(lines)
-        for batch in length_batches([len(row) + 1 for row in rows], config.batch_size):
-            chosen = [rows[index] for index in batch]
+        for batch in length_batches([len(row) + 1 for row, _ in keys], config.batch_size):
+            chosen = [keys[index] for index in batch]
+            rows = [row for row, _ in chosen]
             start = time.perf_counter()
-            found = self.engine.search(chosen, config, options.n_best)
-            read = self._follow(chosen, found) if options.details else [[] for _ in batch]
+            found = self._search(rows, [rules for _, rules in chosen], config, options)
+            read = self._follow(rows, found) if options.details else [[] for _ in batch]
             seconds = (time.perf_counter() - start) / len(batch)
-            for row, hypotheses, followed in zip(chosen, found, read, strict=True):
-                for line, number in places[row]:
+            for key, hypotheses, followed in zip(chosen, found, read, strict=True):
+                for line, number in places[key]:
                     line.found[number], line.read[number] = hypotheses, followed
                     line.seconds += seconds
             while waiting and waiting[0].done:
                 yield self._translation(waiting.popleft(), options)
         for line in waiting:  # nothing but blank lines
             yield self._translation(line, options)
+
+    def _search(
+        self,
+        rows: Sequence[tuple[int, ...]],
+        rules: Sequence[Rules],
+        config: DecodingConfig,
+        options: Options,
+    ) -> list[list["Hypothesis"]]:
+        method = options.method
+        given = None if all(each.empty for each in rules) else rules
+        if not isinstance(method, MinimumRisk):
+            return self.engine.search(
+                rows, config=config, method=method, n_best=options.n_best, rules=given
+            )
+        drawn = self.engine.search(
+            rows, config=config, method=method.sampling, n_best=method.samples, rules=given
+        )
+        return [self._least_risk(samples)[: options.n_best] for samples in drawn]
+
+    def _least_risk(self, drawn: list["Hypothesis"]) -> list["Hypothesis"]:
+        """The different samples of a sentence by expected chrF, which is then their score."""
+        texts = [one_line(self.tokenizer.decode(hypothesis.ids)) for hypothesis in drawn]
+        ranked = by_expected_utility(texts, pairwise_chrf)
+        return [replace(drawn[each.first], score=each.utility) for each in ranked]
 
     def _follow(
         self, rows: Sequence[tuple[int, ...]], found: list[list["Hypothesis"]]

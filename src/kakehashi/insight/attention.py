@@ -40,7 +40,7 @@ def attention(translator: Translator, line: str, target: str | None = None) -> A
         raise ConfigError(f"the {engine.name} engine does not show how it attends; torch does")
     row = tokenizer.encode(line)
     if target is None:
-        found = engine.search([row], translator.config.decoding, 1)
+        found = engine.search([row], config=translator.config.decoding)
         ids = list(found[0][0].ids)
     else:
         ids = tokenizer.encode(target)

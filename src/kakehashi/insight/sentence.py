@@ -4,10 +4,10 @@ from pathlib import Path
 
 from kakehashi.data.reading import is_blank
 from kakehashi.errors import ConfigError, DataError
-from kakehashi.inference.torch_engine import alignment_layer
 from kakehashi.inference.translator import Translator
 from kakehashi.insight.attention import attention
 from kakehashi.insight.heatmap import heatmap, picture_format
+from kakehashi.models.interface import alignment_layer
 
 
 def draw_attention(

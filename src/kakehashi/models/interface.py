@@ -114,7 +114,7 @@ class TranslationModel(nn.Module, ABC, Generic[StateT]):
         """``step``, and how each hypothesis attends to the source as it reads its last token.
 
         One distribution over the source: the mean over heads of the decoder layer that aligns
-        best, the last but one (of a single layer, that one; see ``alignment_layer``).
+        best, see ``alignment_layer``.
         """
 
     @abstractmethod
@@ -143,11 +143,12 @@ class TranslationModel(nn.Module, ABC, Generic[StateT]):
 
 
 def alignment_layer(layers: int) -> int:
-    """Which of the decoder's layers attends most like a word alignment: the last but one.
+    """Which of the decoder's layers (from 0) attends most like a word alignment.
 
-    Garg et al. (2019), "Jointly Learning to Align and Translate with Transformer Models".
+    The last but one (Garg et al., 2019, "Jointly Learning to Align and Translate with Transformer
+    Models"), and the last where there are no more than two.
     """
-    return max(layers - 2, 0)
+    return layers - 2 if layers > 2 else layers - 1
 
 
 @contextmanager

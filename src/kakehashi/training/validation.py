@@ -11,7 +11,7 @@ from kakehashi.data.batching import Batch
 from kakehashi.decoding.beam import beam_search
 from kakehashi.decoding.config import DecodingConfig
 from kakehashi.decoding.greedy import greedy_search
-from kakehashi.decoding.hypothesis import max_lengths
+from kakehashi.decoding.limits import max_lengths
 from kakehashi.evaluation.scores import corpus_bleu
 from kakehashi.models.interface import TranslationModel
 from kakehashi.training.objective import cross_entropy
