@@ -15,6 +15,7 @@ import torch
 
 from kakehashi.data.tokenizer import Tokenizer
 from kakehashi.decoding.config import DecodingConfig
+from kakehashi.inference.request import Request
 from kakehashi.inference.save import save_bundle
 from kakehashi.models.build import build_model
 from kakehashi.models.config import TransformerConfig
@@ -64,11 +65,14 @@ class Reverser:
         self.batches.append((task, list(texts)))
         self.begun.set()
         assert self.gate.wait(20)
-        if self.broken is not None and ("!",) in texts:
+        if self.broken is not None and Request("!") in texts:
             raise self.broken
         return [self._answer(task, text) for text in texts]
 
     def _answer(self, task: Task, text: Text) -> Answer:
+        if isinstance(text, Request):
+            assert isinstance(task, Translating)
+            return self._translation(task, text.text)
         if isinstance(task, Scoring):
             scores = [-float(len(part)) for part in text]
             return Scored(
@@ -77,9 +81,8 @@ class Reverser:
                 tokens=list(text),
                 token_log_probabilities=scores,
             )
-        if isinstance(task, Aligning):
-            return Aligned(source_words=[text[0]], target_words=[text[1]], pairs=[(0, 0)])
-        return self._translation(task, text[0])
+        assert isinstance(task, Aligning)
+        return Aligned(source_words=[text[0]], target_words=[text[1]], pairs=[(0, 0)])
 
     @staticmethod
     def _translation(task: Translating, text: str) -> Translation:

@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 
+from kakehashi.decoding.methods import Sampling
 from kakehashi.errors import ConfigError
 from kakehashi.inference.options import Options
+from kakehashi.inference.request import Request
 from kakehashi.serving.tasks import Translating
 
 HELLO = {"texts": ["abc"]}
@@ -41,11 +43,17 @@ def test_facts(small: Any) -> None:
 
 
 def test_options_reach_the_model_and_separate_batches(small: Any, reverser: Any) -> None:
-    question = {"texts": ["a"], "beam": 3, "n_best": 2, "length_penalty": 0.5, "details": True}
-    assert small.ask("/translate", question).status == 200
-    assert reverser.batches[-1][0] == Translating(
-        Options(beam=3, length_penalty=0.5, n_best=2, details=True)
-    )
+    given = {"beam": 3, "n_best": 2, "length_penalty": 0.5, "details": True, "min_ratio": 0.5}
+    given |= {"coverage_penalty": 0.2, "no_repeat_ngram": 3, "repetition_penalty": 2}
+    ruled = {"text": "b", "prefix": "x", "required": ["y"], "forbidden": ["z"]}
+    assert small.ask("/translate", {"texts": ["a", ruled], **given}).status == 200
+    task, texts = reverser.batches[-1]
+    assert task == Translating(Options(**given))
+    assert texts == [Request("a"), Request("b", "x", ("y",), ("z",))]
+    drawn = {"sampling": {"temperature": 0.5, "top_k": 9, "seed": 7}}
+    assert small.ask("/translate", {"texts": ["a"], **drawn}).status == 200
+    method = Sampling(temperature=0.5, top_k=9, seed=7)
+    assert reverser.batches[-1][0] == Translating(Options(method=method))
 
 
 @pytest.mark.parametrize(
@@ -59,6 +67,9 @@ def test_options_reach_the_model_and_separate_batches(small: Any, reverser: Any)
         ({"texts": []}, 422, ["texts", "1 item"]),
         ({"texts": "abc"}, 422, ["texts", "list"]),
         ({"texts": ["a", 7]}, 422, ["texts[1]", "string"]),
+        ({"texts": [{"text": "a", "prefix": "b" * 51}]}, 413, ["text 1", "51"]),
+        ({"texts": [{"text": "a", "required": ["b"] * 9}]}, 422, ["required", "8 items"]),
+        ({"texts": ["a"], "sampling": {"temperature": 0}}, 422, ["sampling.temperature"]),
         ({"texts": ["a"], "beams": 2}, 422, ["beams", "not permitted"]),
         ({"texts": ["a"], "beam": 0}, 422, ["beam", "greater"]),
         ({"texts": ["a"], "beam": "2"}, 422, ["beam", "integer"]),
@@ -184,7 +195,7 @@ def test_who_waits_too_long_is_told_and_the_work_is_dropped(running: Any, revers
         assert len(served.service.waiting) == 0
         reverser.gate.set()
         assert served.ask("/translate", {"texts": ["next"]}).status == 200
-    assert [texts for _, texts in reverser.batches] == [[("abc",)], [("next",)]]
+    assert [texts for _, texts in reverser.batches] == [[Request("abc")], [Request("next")]]
 
 
 def test_work_of_a_client_that_has_gone_is_dropped(running: Any, reverser: Any) -> None:
@@ -203,7 +214,7 @@ def test_work_of_a_client_that_has_gone_is_dropped(running: Any, reverser: Any) 
         served.wait(lambda: len(served.service.waiting) == 0)
         reverser.gate.set()
         assert begun.result().status == 200
-    assert [texts for _, texts in reverser.batches] == [[("abc",)]]
+    assert [texts for _, texts in reverser.batches] == [[Request("abc")]]
 
 
 def test_a_slow_body_is_not_waited_for(running: Any, reverser: Any) -> None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from kakehashi.inference.request import Request
 from kakehashi.serving.schema import Word
 
 if TYPE_CHECKING:
@@ -188,7 +189,7 @@ def test_each_line_by_itself_with_its_direction(page: Page) -> None:
 
 def test_text_is_never_markup(page: Page, reverser: Any) -> None:
     evil = "<img/src=x/onerror=document.title=1> <b>fett</b>"
-    reverser._answer = lambda task, text: reverser._translation(task, text[0]).model_copy(
+    reverser._answer = lambda task, text: reverser._translation(task, text.text).model_copy(
         update={"warnings": [evil]}
     )
     page.type(evil)
@@ -229,11 +230,9 @@ def test_typing_on_drops_the_request_before(page: Page, reverser: Any) -> None:
     page.type(" dann")
     page.served.wait(lambda: len(page.served.service.waiting) == 1)
     page.type(" zuletzt")
-    page.served.wait(
-        lambda: (
-            [one.text for one in page.served.service.waiting._sentences] == [("erst dann zuletzt",)]
-        )
-    )
+    last = [Request("erst dann zuletzt")]
+    waiting = page.served.service.waiting
+    page.served.wait(lambda: [one.text for one in waiting._sentences] == last)
     reverser.gate.set()
     page.wait(".target", "tsre nnad tzteluz")
     assert len(reverser.batches) == 2
@@ -272,7 +271,7 @@ def test_a_word_of_nothing_known(page: Page, reverser: Any) -> None:
     plain = reverser._translation
 
     def answer(task: Any, text: Any) -> Any:
-        found = plain(task, text[0])
+        found = plain(task, text.text)
         found.candidates[0].words = [odd]
         return found
 

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kakehashi.inference.options import Options
+from kakehashi.inference.request import Request
 from kakehashi.serving.limits import Limits
 from kakehashi.serving.schema import Scored
 from kakehashi.serving.tasks import Aligning, Scoring, Task, Text, Translating
@@ -22,7 +23,7 @@ TASKS: list[Task] = [
 
 
 def job(lengths: list[int], task: Task = TASKS[0]) -> Job:
-    texts: list[Text] = [("x" * length,) for length in lengths]
+    texts: list[Text] = [Request("x" * length) for length in lengths]
     return Job(task, texts)
 
 

@@ -1,32 +1,38 @@
 """The service's addresses: what each takes, and what it answers."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
+from dataclasses import replace
 from typing import Any
 
-from fastapi import FastAPI, Request, Response
+from fastapi import FastAPI, Response
+from fastapi import Request as HTTPRequest
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp
 
 import kakehashi
+from kakehashi.decoding.methods import Sampling
 from kakehashi.inference.options import Options
+from kakehashi.inference.request import Request
 from kakehashi.serving.guard import Guard
 from kakehashi.serving.metrics import CONTENT_TYPE
 from kakehashi.serving.page import CONTENT_POLICY, PAGE
 from kakehashi.serving.refusal import Refusal
 from kakehashi.serving.schema import (
+    KINDS,
     AlignAnswer,
     Health,
     ModelAnswer,
     PairsQuestion,
     Refused,
+    RuledText,
     ScoreAnswer,
     TranslateAnswer,
     TranslateQuestion,
 )
 from kakehashi.serving.service import Service
-from kakehashi.serving.tasks import Aligning, Scoring, Task, Text, Translating
+from kakehashi.serving.tasks import Aligning, Scoring, Task, Text, Translating, strings
 
 _PATHS = ("/", "/translate", "/score", "/align", "/health", "/model", "/metrics", "/openapi.json")
 _REFUSALS: dict[int | str, dict[str, Any]] = {
@@ -70,7 +76,7 @@ def create_app(service: Service, model: ModelAnswer, names: Collection[str] = ()
 
 
 def _questions(app: FastAPI, service: Service) -> None:
-    async def ask(task: Task, texts: list[Text], request: Request) -> list[Any]:
+    async def ask(task: Task, texts: Sequence[Text], request: HTTPRequest) -> list[Any]:
         _check_size(texts, service)
 
         async def gone() -> None:
@@ -80,22 +86,24 @@ def _questions(app: FastAPI, service: Service) -> None:
         return await service.answers(task, texts, gone)
 
     @app.post("/translate", responses=_REFUSALS)
-    async def translate(question: TranslateQuestion, request: Request) -> TranslateAnswer:
+    async def translate(question: TranslateQuestion, request: HTTPRequest) -> TranslateAnswer:
         """Translate texts. Those of requests that come together share batches."""
         most = service.limits.beam
         if max(question.beam or 1, question.n_best) > most:
             raise Refusal(422, "malformed", f"beam and n_best go up to {most} here")
-        options = Options(**question.model_dump(exclude={"texts"}))
-        texts: list[Text] = [(text,) for text in question.texts]
+        options = Options(**question.model_dump(exclude={"texts", "sampling"}))
+        if question.sampling is not None:
+            options = replace(options, method=Sampling(**question.sampling.model_dump()))
+        texts = [_request(text) for text in question.texts]
         return TranslateAnswer(translations=await ask(Translating(options), texts, request))
 
     @app.post("/score", responses=_REFUSALS)
-    async def score(question: PairsQuestion, request: Request) -> ScoreAnswer:
+    async def score(question: PairsQuestion, request: HTTPRequest) -> ScoreAnswer:
         """The log probability of given translations."""
         return ScoreAnswer(scores=await ask(Scoring(), _pairs(question), request))
 
     @app.post("/align", responses=_REFUSALS)
-    async def align(question: PairsQuestion, request: Request) -> AlignAnswer:
+    async def align(question: PairsQuestion, request: HTTPRequest) -> AlignAnswer:
         """Which words of given translations belong to which of their sources."""
         return AlignAnswer(alignments=await ask(Aligning(), _pairs(question), request))
 
@@ -129,15 +137,15 @@ def _errors(app: FastAPI, service: Service) -> None:
         return JSONResponse({"error": sentence}, status, headers)
 
     @app.exception_handler(Refusal)
-    async def refused(request: Request, error: Refusal) -> Response:
+    async def refused(request: HTTPRequest, error: Refusal) -> Response:
         return refuse(error.status, error.cause, error.sentence, error.headers)
 
     @app.exception_handler(RequestValidationError)
-    async def malformed(request: Request, error: RequestValidationError) -> Response:
+    async def malformed(request: HTTPRequest, error: RequestValidationError) -> Response:
         return refuse(422, "malformed", _sentence(error))
 
     @app.exception_handler(HTTPException)
-    async def elsewhere(request: Request, error: HTTPException) -> Response:
+    async def elsewhere(request: HTTPRequest, error: HTTPException) -> Response:
         sentence = {
             404: "there is nothing at this address; /openapi.json lists those there are",
             405: "this address does not take that method; /openapi.json says which it takes",
@@ -145,16 +153,22 @@ def _errors(app: FastAPI, service: Service) -> None:
         return refuse(error.status_code, "malformed", sentence, error.headers)
 
     @app.exception_handler(Exception)
-    async def failed(request: Request, error: Exception) -> Response:
+    async def failed(request: HTTPRequest, error: Exception) -> Response:
         sentence = "something went wrong inside of the service; its log says what"
         return refuse(500, "failed", sentence)
+
+
+def _request(text: str | RuledText) -> Text:
+    if isinstance(text, str):
+        return Request(text)
+    return Request(text.text, text.prefix, tuple(text.required), tuple(text.forbidden))
 
 
 def _pairs(question: PairsQuestion) -> list[Text]:
     return [(pair.source, pair.target) for pair in question.pairs]
 
 
-def _check_size(texts: list[Text], service: Service) -> None:
+def _check_size(texts: Sequence[Text], service: Service) -> None:
     limits = service.limits
     if len(texts) > limits.lines:
         raise Refusal(
@@ -164,7 +178,7 @@ def _check_size(texts: list[Text], service: Service) -> None:
             "send them in several requests",
         )
     for number, text in enumerate(texts, 1):
-        if (longest := max(map(len, text))) > limits.characters:
+        if (longest := max(map(len, strings(text)))) > limits.characters:
             raise Refusal(
                 413,
                 "too_large",
@@ -177,6 +191,7 @@ def _sentence(error: RequestValidationError) -> str:
     first = error.errors()[0]
     if first["type"] == "json_invalid":
         return f"the body is not JSON: {first['ctx']['error']} at character {first['loc'][-1]}"
-    where = "".join(f"[{at}]" if isinstance(at, int) else f".{at}" for at in first["loc"][1:])
+    path = [at for at in first["loc"][1:] if at not in KINDS]
+    where = "".join(f"[{at}]" if isinstance(at, int) else f".{at}" for at in path)
     said = first["msg"][:1].lower() + first["msg"][1:]
     return f"{where.lstrip('.') or 'the body'}: {said}"

@@ -12,6 +12,7 @@ from kakehashi.inference import translation as found
 from kakehashi.inference.folder import CARD, bundle_folder
 from kakehashi.inference.options import Options
 from kakehashi.inference.parts import joint
+from kakehashi.inference.request import Request
 from kakehashi.inference.translator import Scored as Read
 from kakehashi.inference.translator import Translator
 from kakehashi.serving import schema
@@ -85,7 +86,8 @@ class TranslatorBackend:
         match task:
             case Translating():
                 options = replace(task.options, batch_size=self._together)
-                results = self._translator.translate([text for (text,) in texts], options)
+                requests = [text for text in texts if isinstance(text, Request)]
+                results = self._translator.translate(requests, options)
                 return [self._translation(result, options) for result in results]
             case Scoring():
                 return [_scored(read) for read in self._read(texts)]
@@ -94,7 +96,7 @@ class TranslatorBackend:
         assert_never(task)
 
     def _read(self, texts: Sequence[Text]) -> list[Read]:
-        pairs = [(source, target) for source, target in texts]
+        pairs = [text for text in texts if not isinstance(text, Request)]
         return list(self._translator.score(pairs, self._together))
 
     def _translation(self, result: found.Translation, options: Options) -> schema.Translation:

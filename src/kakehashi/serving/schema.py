@@ -2,24 +2,72 @@
 
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
 
 
 class _Question(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 
 
-class TranslateQuestion(_Question):
-    """Texts to translate; each becomes one line, translated as if it were alone."""
+Phrases = Annotated[list[str], Field(max_length=8)]
 
-    texts: Annotated[list[str], Field(min_length=1, description="One sentence each, or a few.")]
-    beam: Annotated[
-        int | None, Field(ge=1, description="Hypotheses kept; 1 is greedy. Default: the model's.")
-    ] = None
+
+class RuledText(_Question):
+    """A text, and what its translation has to look like."""
+
+    text: str
+    prefix: Annotated[str, Field(description="The translation begins so.")] = ""
+    required: Annotated[Phrases, Field(description="Each of these stands in it.")] = []
+    forbidden: Annotated[Phrases, Field(description="None of these stands in it.")] = []
+
+
+KINDS = ("a text", "a text with rules")
+"""What pydantic calls the two forms of a text."""
+
+
+def _kind(text: object) -> str:
+    return KINDS[isinstance(text, dict | RuledText)]
+
+
+AnyText = Annotated[
+    Annotated[str, Tag(KINDS[0])] | Annotated[RuledText, Tag(KINDS[1])], Discriminator(_kind)
+]
+
+
+class SamplingQuestion(_Question):
+    """Draw translations instead of searching for the best: a sentence and a seed decide them."""
+
+    temperature: Annotated[float, Field(gt=0, le=10)] = 1.0
+    top_k: Annotated[int, Field(ge=0, description="0 is off.")] = 0
+    top_p: Annotated[float, Field(gt=0, le=1, description="1 is off.")] = 1.0
+    seed: Annotated[int, Field(ge=0, lt=2**63)] = 1
+
+
+class TranslateQuestion(_Question):
+    """Texts to translate; each becomes one line, translated as if it were alone.
+
+    What is not given is as the model says.
+    """
+
+    texts: Annotated[list[AnyText], Field(min_length=1, description="One sentence each, or a few.")]
+    beam: Annotated[int | None, Field(ge=1, description="Hypotheses kept; 1 is greedy.")] = None
     n_best: Annotated[int, Field(ge=1, description="Candidates of each text, at most beam.")] = 1
     length_penalty: Annotated[
         float | None, Field(ge=0, le=10, description="Larger prefers longer translations.")
     ] = None
+    coverage_penalty: Annotated[
+        float | None, Field(ge=0, le=10, description="Larger leaves out less of the source.")
+    ] = None
+    min_ratio: Annotated[
+        float | None, Field(ge=0, le=10, description="Pieces for each source piece, at least.")
+    ] = None
+    no_repeat_ngram: Annotated[
+        int | None, Field(ge=0, description="No n pieces in a row twice; 0 is off.")
+    ] = None
+    repetition_penalty: Annotated[
+        float | None, Field(ge=1, le=10, description="Larger repeats less; 1 is off.")
+    ] = None
+    sampling: SamplingQuestion | None = None
     details: Annotated[
         bool, Field(description="Words of every candidate: probabilities and alignment.")
     ] = False

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from kakehashi.inference.options import Options
+from kakehashi.inference.request import Request
 
 
 @dataclass(frozen=True)
@@ -23,5 +24,13 @@ class Aligning:
 
 
 Task = Translating | Scoring | Aligning
-Text = tuple[str, ...]
-"""What one sentence of a task is: a text alone, or a source and its target."""
+Pair = tuple[str, str]
+Text = Request | Pair
+"""What one sentence of a task is: a text to translate, or a source and its target."""
+
+
+def strings(text: Text) -> tuple[str, ...]:
+    """Everything in it that a person wrote."""
+    if isinstance(text, Request):
+        return (text.text, text.prefix, *text.required, *text.forbidden)
+    return text

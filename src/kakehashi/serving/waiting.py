@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from kakehashi.serving.limits import Limits
 from kakehashi.serving.schema import Answer
-from kakehashi.serving.tasks import Task, Text
+from kakehashi.serving.tasks import Task, Text, strings
 
 
 @dataclass(eq=False)
@@ -46,7 +46,7 @@ class Sentence:
     @property
     def size(self) -> int:
         """Its characters."""
-        return sum(map(len, self.text))
+        return sum(map(len, strings(self.text)))
 
 
 class Full(Exception):  # noqa: N818  the name of what is the case
