@@ -150,7 +150,7 @@ def right(options: argparse.Namespace) -> None:
 
 def _same(one: Answered, expected: Translation) -> bool:
     (got,) = one.body["translations"]
-    return got["text"] == expected.text and abs(got["score"] - expected.score) < 1e-4
+    return bool(got["text"] == expected.text and abs(got["score"] - expected.score) < 1e-4)
 
 
 def batching(options: argparse.Namespace) -> None:
