@@ -16,6 +16,7 @@ from kakehashi.commands.export import export
 from kakehashi.commands.heatmap import heatmap
 from kakehashi.commands.runs import runs
 from kakehashi.commands.score import score
+from kakehashi.commands.serve import serve
 from kakehashi.commands.streams import drop_unwritten, hold_standard_streams
 from kakehashi.commands.translate import translate
 from kakehashi.errors import KakehashiError
@@ -62,6 +63,7 @@ app.command()(check)
 app.command()(translate)
 app.command()(score)
 app.command()(align)
+app.command()(serve)
 app.command()(evaluate)
 app.command()(heatmap)
 app.command()(compare)
