@@ -7,13 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kakehashi.data.reading import read_lines
 from kakehashi.errors import DataError, EvaluationError
 from kakehashi.evaluation.alignment import alignment_score
 from kakehashi.evaluation.links import (
     Gold,
     Symmetrisation,
-    read_gold,
-    read_links,
+    gold_links,
+    pharaoh_links,
     symmetrise,
     write_links,
 )
@@ -81,26 +82,25 @@ def test_growing_by_hand() -> None:
     assert final == grown | {(4, 5), (3, 4)}
 
 
-def test_files(tmp_path: Path) -> None:
-    path = tmp_path / "links"
-    path.write_text("2-3 1p1\n\n1-1\n")
-    gold = read_gold(path, first=1)
+def test_the_written_form() -> None:
+    gold = gold_links(["2-3 1p1", "", "1-1"], "gold", first=1)
     assert gold[0] == Gold(frozenset({(1, 2)}), frozenset({(1, 2), (0, 0)}))
     assert gold[1] == Gold(frozenset(), frozenset())
-    with pytest.raises(DataError, match="line 1: '1p1' is no link; one is 3-4"):
-        read_links(path)
-    path.write_text("0-0\n1-2 3:4\n")
-    with pytest.raises(DataError, match="line 2: '3:4' is no link"):
-        read_gold(path)
+    with pytest.raises(DataError, match="found, line 1: '1p1' is no link; one is 3-4"):
+        pharaoh_links(["1p1"], "found")
+    with pytest.raises(DataError, match="gold, line 2: '3:4' is no link"):
+        gold_links(["0-0", "1-2 3:4"], "gold")
     with pytest.raises(DataError, match=r"line 1: '0-0' names word 0.*number 1"):
-        read_links(path, first=1)
-    assert write_links({(3, 1), (0, 2)}) == "0-2 3-1"
+        pharaoh_links(["0-0"], "found", first=1)
+    links = frozenset({(3, 1), (0, 2)})
+    assert write_links(links) == "0-2 3-1"
+    assert pharaoh_links([write_links(links)], "found") == [links]
 
 
 @pytest.mark.parametrize(("name", "published"), [("enfr", 4.1), ("jaen", 37.4), ("roen", 20.7)])
 def test_the_published_error_rates_of_an_aligner(name: str, published: float) -> None:
     if not FOLDER.is_dir():
         pytest.skip(f"there are no gold alignments in {FOLDER}")
-    gold = read_gold(FOLDER / f"{name}.gold", first=1)
-    found = read_links(FOLDER / f"{name}.awesome-align.out")
+    gold = gold_links(read_lines(FOLDER / f"{name}.gold"), "gold", first=1)
+    found = pharaoh_links(read_lines(FOLDER / f"{name}.awesome-align.out"), "links")
     assert round(alignment_score(found, gold).aer, 1) == published

@@ -1,4 +1,4 @@
-"""Word alignments of sentence pairs, read from files and merged from two directions.
+"""Word alignments of sentence pairs: their written form, and two directions made one.
 
 A link (i, j) says that word i of the source and word j of the target stand for each other; both are
 counted from 0.
@@ -8,9 +8,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from pathlib import Path
 
-from kakehashi.data.reading import read_lines
 from kakehashi.errors import DataError
 
 Links = frozenset[tuple[int, int]]
@@ -41,42 +39,45 @@ class Symmetrisation(StrEnum):
     """That, and the links of each direction whose words both have none."""
 
 
-def read_gold(path: str | Path, *, first: int = 0) -> list[Gold]:
+def gold_links(lines: Iterable[str], name: str, *, first: int = 0) -> list[Gold]:
     """A line of links a sentence pair: ``i-j`` sure, ``ipj`` possible.
 
     Args:
-        path: the file.
+        lines: of the file.
+        name: what to call it in an error.
         first: the number that the file gives the first word of a line, 0 or 1.
 
     Raises:
-        DataError: for a file that cannot be read, and with its line for what is no link.
+        DataError: for what is no link, with its line.
     """
     gold = []
-    for links in _read(path, first, possible=True):
+    for links in _parsed(lines, name, first, possible=True):
         sure = frozenset((i, j) for i, mark, j in links if mark == "-")
         gold.append(Gold(sure, frozenset((i, j) for i, _, j in links)))
     return gold
 
 
-def read_links(path: str | Path, *, first: int = 0) -> list[Links]:
-    """A line of links ``i-j`` a sentence pair (Pharaoh's form); see ``read_gold``."""
-    found = _read(path, first, possible=False)
+def pharaoh_links(lines: Iterable[str], name: str, *, first: int = 0) -> list[Links]:
+    """A line of links ``i-j`` a sentence pair (Pharaoh's form); see ``gold_links``."""
+    found = _parsed(lines, name, first, possible=False)
     return [frozenset((i, j) for i, _, j in links) for links in found]
 
 
-def _read(path: str | Path, first: int, *, possible: bool) -> list[list[tuple[int, str, int]]]:
+def _parsed(
+    lines: Iterable[str], name: str, first: int, *, possible: bool
+) -> list[list[tuple[int, str, int]]]:
     rows = []
-    for number, line in enumerate(read_lines(path), 1):
+    for number, line in enumerate(lines, 1):
         row = []
         for word in line.split():
             found = _LINK.fullmatch(word)
             if found is None or (found[2] == "p" and not possible):
                 wanted = "3-4 or 3p4" if possible else "3-4"
-                raise DataError(f"{path}, line {number}: {word!r} is no link; one is {wanted}")
+                raise DataError(f"{name}, line {number}: {word!r} is no link; one is {wanted}")
             link = int(found[1]) - first, found[2], int(found[3]) - first
             if min(link[0], link[2]) < 0:
                 raise DataError(
-                    f"{path}, line {number}: {word!r} names word 0, but the first word was said to "
+                    f"{name}, line {number}: {word!r} names word 0, but the first word was said to "
                     f"be number {first}"
                 )
             row.append(link)
