@@ -6,8 +6,9 @@ from itertools import chain, zip_longest
 from typing import TYPE_CHECKING
 
 from kakehashi.data.tokenizer import Tokenizer
-from kakehashi.inference.alignment import Pairs, piece_alignment
+from kakehashi.inference.alignment import Pairs, piece_alignment, word_alignment
 from kakehashi.inference.engine import Followed
+from kakehashi.inference.line_words import line_words, piece_words
 from kakehashi.inference.lines import Line, Part
 from kakehashi.inference.links import word_links
 from kakehashi.inference.options import Options
@@ -15,7 +16,7 @@ from kakehashi.inference.placeholders import changed_placeholders
 from kakehashi.inference.placing import Link, put_back
 from kakehashi.inference.sentences import joint, without_spaces
 from kakehashi.inference.settings import BundleConfig
-from kakehashi.inference.spelling import copy_unknown, spelled_source, spelled_translation
+from kakehashi.inference.spelling import Spelled, copy_unknown, spelled_source, spelled_translation
 from kakehashi.inference.symbols import changed_symbols
 from kakehashi.inference.translation import BLANK, Candidate, Translation, join_parts, one_line
 from kakehashi.symbols import EOS, UNK
@@ -68,8 +69,9 @@ class Writer:
         """The n-best list of a part."""
         part = line.parts[number]
         start = sum(len(before.row) + 1 for before in line.parts[:number])
+        sources = self._source_words(line, part) if self.options.details else []
         return [
-            self._candidate(line, part, start, hypothesis, followed)
+            self._candidate(line, part, start, sources, hypothesis, followed)
             for hypothesis, followed in zip_longest(line.found[number], line.read[number])
         ]
 
@@ -78,43 +80,51 @@ class Writer:
         line: Line,
         part: Part,
         start: int,
+        sources: list[tuple[int, ...]],
         hypothesis: "Hypothesis",
         followed: Followed | None,
     ) -> Candidate:
-        text, links = self._text(line, part, hypothesis, followed)
-        told: tuple[tuple[str, ...], tuple[float, ...], Pairs] = ((), (), ())
+        spelled, links = self._spelled(line, part, hypothesis, followed)
+        told: tuple[tuple[str, ...], tuple[float, ...], Pairs, Pairs] = ((), (), (), ())
         if self.options.details and followed is not None:
             end = len(hypothesis.ids) + hypothesis.finished
+            pairs = _pairs(followed)
             told = (
                 self.tokens(hypothesis.ids)[:end],
                 followed.log_probabilities[:end],
-                tuple((start + i, j) for i, j in aligned(followed)),
+                tuple((start + i, j) for i, j in pairs),
+                word_alignment(pairs, sources, self._written_words(hypothesis.ids, spelled)),
             )
-        return Candidate(text, hypothesis.score, hypothesis.log_probability, *told, links)
+        return Candidate(spelled.text, hypothesis.score, hypothesis.log_probability, *told, links)
 
-    def _text(
+    def _source_words(self, line: Line, part: Part) -> list[tuple[int, ...]]:
+        """The words of the line that each piece of one of its parts is in."""
+        words = line_words(line.marked.plain)[part.start :]
+        pieces, spans = self.tokenizer.pieces(part.row), self.tokenizer.encode_spans(part.text)
+        return piece_words(pieces, spans, words)
+
+    def _written_words(self, ids: Sequence[int], spelled: Spelled) -> list[tuple[int, ...]]:
+        """The words of its translation that each piece is in."""
+        return piece_words(self.tokenizer.pieces(ids), spelled.pieces, line_words(spelled.text))
+
+    def _spelled(
         self, line: Line, part: Part, hypothesis: "Hypothesis", followed: Followed | None
-    ) -> tuple[str, tuple[Link, ...]]:
+    ) -> tuple[Spelled, tuple[Link, ...]]:
         """What a hypothesis says, and if the line has tags, its words and those of the line."""
-        unknown = self.options.copy_unknown and UNK in hypothesis.ids
-        if followed is None or not (unknown or line.marked.elements):
-            return one_line(self.tokenizer.decode(hypothesis.ids)), ()
+        if followed is None:
+            text = one_line(self.tokenizer.decode(hypothesis.ids))
+            return Spelled(text, (), ()), ()
         assert followed.attention is not None  # asked for
         source = spelled_source(self.tokenizer, part.text, part.row)
         spelled = spelled_translation(self.tokenizer, hypothesis.ids)
-        if unknown:
+        if self.options.copy_unknown:
             spelled = copy_unknown(spelled, source, followed.attention)
         if not line.marked.elements:
-            return spelled.text, ()
+            return spelled, ()
         links = word_links(
             spelled.text, spelled.pieces, source.text, source.pieces, followed.attention
         )
-        return spelled.text, tuple(
-            link._replace(
-                source_start=link.source_start + part.start, source_end=link.source_end + part.start
-            )
-            for link in links
-        )
+        return spelled, tuple(link.moved_source(part.start) for link in links)
 
     def _tagged(self, line: Line, candidate: Candidate) -> Candidate:
         text = put_back(line.marked, candidate.text, candidate.links, self._spaced)
@@ -125,6 +135,11 @@ class Writer:
         rows = (part.row for part in line.parts)
         firsts = (line.found[number][0].ids for number in range(len(line.parts)))
         terms = [term for part in line.parts for term in part.terms if term.target not in text]
+        missing = [
+            phrase
+            for number, part in enumerate(line.parts)
+            for phrase in part.asked.missing(line.found[number][0].ids)
+        ]
         changed = [
             changed_symbols(chain(*rows), chain(*firsts), self._symbols),
             changed_placeholders(
@@ -132,12 +147,14 @@ class Writer:
             ),
             *(f"lacks {term.target!r} for {term.source!r}" for term in dict.fromkeys(terms)),
         ]
+        if missing:
+            phrases = ", ".join(repr(self.tokenizer.decode(phrase)) for phrase in missing)
+            changed.append(f"lacks the required {phrases}: there was no room for it")
         return tuple(
             f"line {line.number}: the translation {change}" for change in changed if change
         )
 
 
-def aligned(followed: Followed) -> Pairs:
-    """The pieces of a translation that was followed and those of its source."""
+def _pairs(followed: Followed) -> Pairs:
     assert followed.attention is not None  # asked for
     return piece_alignment(followed.attention)

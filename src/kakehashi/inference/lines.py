@@ -31,7 +31,10 @@ class Part:
     """Its place in the line's plain text."""
     row: tuple[int, ...]
     """Its pieces, without EOS."""
+    asked: Rules
+    """What the request asks of its translation."""
     rules: Rules
+    """That, and what its placeholders and terms ask."""
     terms: tuple[Term, ...] = ()
 
 
@@ -164,10 +167,14 @@ class Reader:
             wanted.append(self._phrase(kept, text[:place][-1:]))
         required = list(rules.required)
         for phrase in dict.fromkeys(wanted):
-            if len(required) < MOST_REQUIRED and self._possible(phrase, forbidden):
+            if (
+                phrase not in required
+                and len(required) < MOST_REQUIRED
+                and self._possible(phrase, forbidden)
+            ):
                 required.append(phrase)
-        rules = replace(rules, required=tuple(dict.fromkeys(required)), forbidden=tuple(forbidden))
-        return Part(text, start, row, rules, terms)
+        every = replace(rules, required=tuple(required), forbidden=tuple(forbidden))
+        return Part(text, start, row, rules, every, terms)
 
     def _phrase(self, text: str, before: str) -> Phrase:
         """A phrase in pieces: as a word of its own, or joined to punctuation before it.

@@ -71,7 +71,7 @@ def word_links(
 ) -> list[Link]:
     """For each word of a translation the word of the source that it looks at most.
 
-    A word looks where its pieces do together, each at the step whose input it is (see
+    A word looks where its pieces do together, each at the step that writes it (see
     ``piece_alignment``). Figures and punctuation stand for their like, where there are any.
 
     Args:
@@ -85,7 +85,7 @@ def word_links(
     source_words = word_spans(source, [end for _, end in source_pieces])
     if not source_words:
         return []
-    looks = attention[1 : len(pieces) + 1, : len(source_pieces)]
+    looks = attention[: len(pieces), : len(source_pieces)]
     weights = _spelling(words, pieces) @ looks @ _spelling(source_words, source_pieces).T
     links = []
     for (start, end), row in zip(words, weights, strict=True):

@@ -26,6 +26,11 @@ class Link(NamedTuple):
         """The same in a translation with so many characters put ahead."""
         return self._replace(start=self.start + characters, end=self.end + characters)
 
+    def moved_source(self, characters: int) -> "Link":
+        """The same in a line with so many characters put ahead."""
+        start, end = self.source_start + characters, self.source_end + characters
+        return self._replace(source_start=start, source_end=end)
+
 
 class _Placed(NamedTuple):
     element: Element

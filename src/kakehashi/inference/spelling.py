@@ -48,7 +48,7 @@ def copy_unknown(
 
     Luong et al. (2015), "Addressing the Rare Word Problem in Neural Machine Translation", with
     attention for the alignment: of the source's unknown pieces, or else of all, the one that the
-    piece looks at most, at the step whose input it is. In the place of a whole word stands the
+    piece looks at most. In the place of a whole word stands the
     whole word of the source that this one is in; within a word, where the source has an unknown
     piece, what that one stands for.
 
@@ -65,7 +65,7 @@ def copy_unknown(
     done = 0
     for place in translation.unknown:
         start, end = translation.pieces[place]
-        looks = attention[place + 1]
+        looks = attention[place]
         candidates = source.unknown or range(len(source.pieces))
         found = max(candidates, key=lambda piece: float(looks[piece]))
         within = in_word(translation.text[start - 1 : start]) or in_word(

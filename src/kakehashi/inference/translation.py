@@ -22,11 +22,14 @@ class Candidate:
     log_probability: float
     """Natural logarithm of the model's probability of all pieces, EOS included."""
     tokens: tuple[str, ...] = ()
-    """Its pieces, EOS last; these three are there when ``details`` are asked for."""
+    """Its pieces, EOS last; these four are there when ``details`` are asked for."""
     token_log_probabilities: tuple[float, ...] = ()
     """Of each piece given those before it."""
     alignment: Pairs = ()
     """Source token, token: see ``piece_alignment``."""
+    word_alignment: Pairs = ()
+    """Word of the line, word of ``text``: those that white space divides, from 0. Of a line with
+    tags that were taken out, the words of both without their tags."""
     links: tuple[Link, ...] = field(default=(), repr=False, compare=False)
     """Its words and those of the line, for as long as the line's tags are not put back."""
 
@@ -54,7 +57,8 @@ class Translation:
     warnings: tuple[str, ...] = ()
     """What the reader should know: in one sentence that the line is longer than the model's
     training and was translated in parts, or that a translation did not come to an end; in another
-    one each that user-defined symbols, other placeholders or terms were lost or added."""
+    one each that user-defined symbols, other placeholders or terms were lost or added; in another
+    that there was no room for what was required."""
     source_tokens: tuple[str, ...] = ()
     """The line's pieces, EOS last (after each part of a line that was translated in parts); there
     when ``details`` are asked for."""
@@ -91,9 +95,13 @@ def join_parts(
 
 def _joined(way: Sequence[Candidate], joints: Sequence[str]) -> Candidate:
     starts = accumulate((len(c.tokens) for c in way), initial=0)
-    text, links = "", list[Link]()
+    words, links, text = list[tuple[int, int]](), list[Link](), ""
     for candidate, joint in zip(way, ("", *joints), strict=True):
-        text += joint * bool(text and candidate.text)
+        text += joint if text and candidate.text else ""
+        # The first word of a part goes on with the last one of the part before without a joint.
+        within = bool(text) and not text[-1].isspace() and not candidate.text[:1].isspace()
+        first = len(text.split()) - within
+        words += [(i, first + j) for i, j in candidate.word_alignment]
         links += [link.moved(len(text)) for link in candidate.links]
         text += candidate.text
     return Candidate(
@@ -105,6 +113,7 @@ def _joined(way: Sequence[Candidate], joints: Sequence[str]) -> Candidate:
         tuple(
             (i, start + j) for c, start in zip(way, starts, strict=False) for i, j in c.alignment
         ),
+        tuple(words),
         tuple(links),
     )
 
