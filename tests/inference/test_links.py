@@ -1,5 +1,7 @@
 """Words of a text, and which stands for which."""
 
+import re
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -54,3 +56,6 @@ def test_a_word_looks_where_its_pieces_do_together() -> None:
     links = word_links(text, pieces, source, source_pieces, attention)
     assert [tuple(link) for link in links] == [(0, 2, 0, 2), (3, 4, 6, 7), (5, 6, 3, 5)]
     assert word_links(text, pieces, "", [], attention[:, 5:]) == []
+    # What is kept is one word.
+    (link,) = word_links(text, pieces, source, source_pieces, attention, [re.compile("y . z")])
+    assert link[:2] == (0, 6)

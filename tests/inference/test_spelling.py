@@ -42,7 +42,7 @@ def pieces_of(bare: Tokenizer, text: str, unknown: str) -> list[int]:
 
 
 def test_a_name_is_copied_whole(bare: Tokenizer) -> None:
-    source = "Der Hund Wałęsa schläft."
+    source = "Der Hund Włodzię schläft."
     row = bare.encode(source)
     assert row.count(UNK) == 2
     ids = pieces_of(bare, "the dog §.", "§")
@@ -50,9 +50,9 @@ def test_a_name_is_copied_whole(bare: Tokenizer) -> None:
     for unknown in (at for at, piece in enumerate(row) if piece == UNK):
         looks = [0] * len(ids)
         looks[place] = unknown
-        assert copied(bare, source, ids, looks) == "the dog Wałęsa."
+        assert copied(bare, source, ids, looks) == "the dog Włodzię."
     # It looks elsewhere most, but what the source has unknown comes first.
-    assert copied(bare, source, ids, [0] * len(ids)) == "the dog Wałęsa."
+    assert copied(bare, source, ids, [0] * len(ids)) == "the dog Włodzię."
 
 
 def test_within_a_word_the_unknown_letter_is_copied(bare: Tokenizer) -> None:

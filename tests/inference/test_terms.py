@@ -1,5 +1,6 @@
 """Terms are found as words, and read from a file that names its faults."""
 
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -34,7 +35,7 @@ def test_terms_of_a_text(terms: list[str], text: str, expected: list[str]) -> No
     assert [term.source for term in found] == expected
     assert all(term.target == f"<{term.source}>" for term in found)
     ends = [(term.start, term.end) for term in found]
-    assert all(one[1] <= other[0] for one, other in zip(ends, ends[1:], strict=False))
+    assert all(one[1] <= other[0] for one, other in pairwise(ends))
     assert all(text[s:e].lower() == t.source.lower() for (s, e), t in zip(ends, found, strict=True))
 
 

@@ -165,7 +165,8 @@ class Reader:
             wanted += [(number,) for number in numbers if number in row]
             forbidden += [(number,) for number in numbers if number not in held]
         for match in placeholders(text, options.kept):
-            wanted.append(self._phrase(match[0], text[: match.start()][-1:]))
+            if match[0] not in self._symbols:
+                wanted.append(self._phrase(match[0], text[: match.start()][-1:]))
         required = list(rules.required)
         for phrase in dict.fromkeys(wanted):
             room = len(required) < MOST_REQUIRED
