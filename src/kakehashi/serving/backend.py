@@ -13,7 +13,7 @@ from kakehashi.inference.folder import CARD, bundle_folder
 from kakehashi.inference.options import Options
 from kakehashi.inference.parts import joint
 from kakehashi.inference.request import Request
-from kakehashi.inference.translator import Scored as Read
+from kakehashi.inference.scoring import Scored as Read
 from kakehashi.inference.translator import Translator
 from kakehashi.serving import schema
 from kakehashi.serving.limits import Limits
