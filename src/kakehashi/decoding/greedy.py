@@ -7,7 +7,7 @@ from jaxtyping import Int
 from torch import Tensor
 
 from kakehashi.decoding.candidates import FIRST
-from kakehashi.decoding.competition import Competition
+from kakehashi.decoding.competition import Competition, let_end
 from kakehashi.decoding.hypothesis import Hypothesis
 from kakehashi.models.interface import Encoded, TranslationModel
 from kakehashi.symbols import BOS, EOS
@@ -44,8 +44,9 @@ def greedy_search(
             log_probability = log_probability + log_softmax.gather(1, token)[:, 0]
             competing = log_probability
         else:
+            own, scores = competition.scores(logits, ids.unsqueeze(1), sentence)
             alive = torch.ones_like(tokens, dtype=torch.bool)
-            own, scores = competition.scores(logits, ids.unsqueeze(1), sentence, alive)
+            let_end(scores, own, alive, alive[:, 0])
             token = scores[:, 0].argmax(dim=-1, keepdim=True)
             log_probability = log_probability + own[:, 0].gather(1, token)[:, 0]
             competing = competing + scores[:, 0].gather(1, token)[:, 0]

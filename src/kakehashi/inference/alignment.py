@@ -1,7 +1,10 @@
-"""Which pieces of a translation stand for which pieces of its source, read off the attention.
+"""Which pieces, and which words, of a translation stand for which of its source.
 
-Shapes: M source pieces, N target pieces, EOS not counted.
+Read off the attention. Words are what white space divides, counted from 0. Shapes: M source pieces,
+N target pieces, EOS not counted.
 """
+
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -24,3 +27,24 @@ def piece_alignment(attention: npt.NDArray[np.float32]) -> Pairs:
     if attention.shape[1] < 2:
         return ()
     return tuple((int(row[:-1].argmax()), at) for at, row in enumerate(attention[1:]))
+
+
+def word_alignment(
+    pairs: Iterable[tuple[int, int]],
+    sources: Sequence[Sequence[int]],
+    targets: Sequence[Sequence[int]],
+) -> Pairs:
+    """The words of which some pieces are aligned: a union, so a word may have several or none.
+
+    Args:
+        pairs: of pieces.
+        sources: the words that each source piece is in, see ``inference.line_words``.
+        targets: the words that each target piece is in.
+    """
+    found = {(i, j) for source, target in pairs for i in sources[source] for j in targets[target]}
+    return tuple(sorted(found, key=lambda pair: (pair[1], pair[0])))
+
+
+def pharaoh(pairs: Pairs) -> str:
+    """Pairs as aligners write them: ``0-0 1-2``."""
+    return " ".join(f"{i}-{j}" for i, j in pairs)

@@ -9,6 +9,9 @@ PIECES_A_SENTENCE = 64
 """A batch of n sentences is allowed n times as many padded source pieces: fewer long sentences go
 together, so that memory does not grow with their length."""
 
+WINDOW = 32
+"""Batches read ahead, so that sentences of like length can be decoded together."""
+
 T = TypeVar("T")
 
 

@@ -64,4 +64,9 @@ class Options:
                 f"an n-best list of {self.n_best} needs a beam of at least that; the beam is "
                 f"{config.beam}"
             )
+        if isinstance(self.method, DiverseBeam) and config.beam % self.method.groups:
+            raise ConfigError(
+                f"a diverse beam of {config.beam} cannot be shared out evenly to "
+                f"{self.method.groups} groups"
+            )
         return config

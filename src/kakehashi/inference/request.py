@@ -3,8 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from kakehashi.data.reading import is_blank
 from kakehashi.data.tokenizer import Tokenizer
 from kakehashi.decoding.rules import Rules
+from kakehashi.errors import ConfigError
+from kakehashi.symbols import UNK
 
 
 @dataclass(frozen=True)
@@ -23,10 +26,21 @@ class Request:
         """The same in pieces.
 
         Raises:
-            ConfigError: for phrases that contradict each other, or too many of them.
+            ConfigError: for phrases that are blank, contradict each other, have characters that the
+                vocabulary lacks, or are too many.
         """
-        return Rules(
-            tuple(tokenizer.encode(self.prefix)) if self.prefix else (),
-            tuple(tuple(tokenizer.encode(phrase)) for phrase in self.required),
-            tuple(tuple(tokenizer.encode(phrase)) for phrase in self.forbidden),
-        )
+        if not (self.prefix or self.required or self.forbidden):
+            return Rules()
+        for phrase in (*self.required, *self.forbidden):
+            if is_blank(phrase):
+                raise ConfigError("a required or forbidden phrase has nothing to be seen")
+        prefix, *required = (tuple(tokenizer.encode(t)) for t in (self.prefix, *self.required))
+        for phrase, pieces in zip((self.prefix, *self.required), (prefix, *required), strict=True):
+            if UNK in pieces:
+                raise ConfigError(f"the model's vocabulary lacks a character of {phrase!r}")
+        forbidden = tuple(tuple(tokenizer.encode(phrase)) for phrase in self.forbidden)
+        for phrase, pieces in zip(self.required, required, strict=True):
+            for other, barred in zip(self.forbidden, forbidden, strict=True):
+                if Rules(required=(barred,)).missing(pieces) == ():
+                    raise ConfigError(f"{phrase!r} is required, and {other!r} in it forbidden")
+        return Rules(prefix if self.prefix else (), tuple(required), forbidden)

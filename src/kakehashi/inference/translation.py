@@ -27,11 +27,13 @@ class Candidate:
     log_probability: float
     """Natural logarithm of the model's probability of all pieces, EOS included."""
     tokens: tuple[str, ...] = ()
-    """Its pieces, EOS last; these three are there when ``details`` are asked for."""
+    """Its pieces, EOS last; these four are there when ``details`` are asked for."""
     token_log_probabilities: tuple[float, ...] = ()
     """Of each piece given those before it."""
     alignment: Pairs = ()
     """Source token, token: see ``piece_alignment``."""
+    word_alignment: Pairs = ()
+    """Word of the line, word of ``text``: those that white space divides, from 0."""
 
     @property
     def confidence(self) -> float | None:
@@ -57,7 +59,8 @@ class Translation:
     warnings: tuple[str, ...] = ()
     """What the reader should know: in one sentence that the line is longer than the model's
     training and was translated in parts, or that a translation did not come to an end; in another
-    one that user-defined symbols were lost or added."""
+    one that user-defined symbols were lost or added; in a third that there was no room for what was
+    required."""
     source_tokens: tuple[str, ...] = ()
     """The line's pieces, EOS last (after each part of a line that was translated in parts); there
     when ``details`` are asked for."""
@@ -80,6 +83,9 @@ class Line:
     parts: list[list[int]]
     """Pieces of each part without EOS; none for a blank line."""
     rules: Rules = field(default_factory=Rules)
+    text: str = ""
+    texts: list[str] = field(default_factory=list)
+    """What the parts are made of."""
     found: dict[int, list["Hypothesis"]] = field(default_factory=dict)
     """The n-best list of each part."""
     read: dict[int, list["Followed"]] = field(default_factory=dict)
@@ -135,8 +141,16 @@ def join_parts(
 
 def _joined(way: Sequence[Candidate], joint: str) -> Candidate:
     starts = accumulate((len(c.tokens) for c in way), initial=0)
+    words, text = list[tuple[int, int]](), ""
+    for candidate in way:
+        text += joint if text and candidate.text else ""
+        # The first word of a part goes on with the last one of the part before without a joint.
+        within = bool(text) and not text[-1].isspace() and not candidate.text[:1].isspace()
+        first = len(text.split()) - within
+        words += [(i, first + j) for i, j in candidate.word_alignment]
+        text += candidate.text
     return Candidate(
-        joint.join(filter(None, (c.text for c in way))),
+        text,
         fsum(c.score for c in way) / len(way),
         fsum(c.log_probability for c in way),
         tuple(chain.from_iterable(c.tokens for c in way)),
@@ -144,6 +158,7 @@ def _joined(way: Sequence[Candidate], joint: str) -> Candidate:
         tuple(
             (i, start + j) for c, start in zip(way, starts, strict=False) for i, j in c.alignment
         ),
+        tuple(words),
     )
 
 

@@ -3,9 +3,8 @@
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain
-from math import exp, fsum
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
@@ -16,12 +15,20 @@ from kakehashi.decoding.mbr import by_expected_utility
 from kakehashi.decoding.rules import Rules
 from kakehashi.errors import ConfigError
 from kakehashi.evaluation.chrf import pairwise_chrf
-from kakehashi.inference.alignment import Pairs, piece_alignment
-from kakehashi.inference.batches import length_batches, windows
+from kakehashi.inference.alignment import Pairs, piece_alignment, word_alignment
+from kakehashi.inference.batches import WINDOW, length_batches, windows
 from kakehashi.inference.engine import Engine, Followed
+from kakehashi.inference.line_words import line_words, piece_words, written_words
 from kakehashi.inference.options import MinimumRisk, Options
 from kakehashi.inference.parts import joint, parts
 from kakehashi.inference.request import Request
+from kakehashi.inference.scoring import (
+    Aligned,
+    Scored,
+    aligned,
+    scored_pairs,
+    scored_tokens,
+)
 from kakehashi.inference.settings import BundleConfig
 from kakehashi.inference.symbols import changed_symbols
 from kakehashi.inference.translation import (
@@ -37,33 +44,6 @@ from kakehashi.symbols import EOS
 if TYPE_CHECKING:
     from kakehashi.decoding.hypothesis import Hypothesis
     from kakehashi.inference.bundle import Bundle
-
-WINDOW = 32
-"""Batches read ahead, so that sentences of like length can be decoded together."""
-
-
-@dataclass(frozen=True)
-class Scored:
-    """How probable a model finds a translation that it was given."""
-
-    tokens: tuple[str, ...]
-    """The pieces of the translation, EOS last."""
-    token_log_probabilities: tuple[float, ...]
-    """Of each piece given the source and the pieces before it; natural logarithm."""
-    source_tokens: tuple[str, ...]
-    """The pieces of the source, EOS last."""
-    alignment: Pairs
-    """Source token, token: see ``piece_alignment``."""
-
-    @property
-    def log_probability(self) -> float:
-        """Of the whole translation, EOS included."""
-        return fsum(self.token_log_probabilities)
-
-    @property
-    def perplexity(self) -> float:
-        """``exp(-log p / pieces)``, EOS counted."""
-        return exp(-self.log_probability / len(self.token_log_probabilities))
 
 
 class Translator:
@@ -179,11 +159,11 @@ class Translator:
         rows = self.tokenizer.encode_batch([request.text for request in requests])
         for number, (request, row) in enumerate(zip(requests, rows, strict=True), first):
             line, rules = request.text, request.rules(self.tokenizer)
-            pieces = [] if is_blank(line) else [row]
+            texts, pieces = ([], []) if is_blank(line) else ([line], [row])
             if pieces and rules.empty and not self._fits(row):
-                cut = parts(line, lambda part: self._fits(self.tokenizer.encode(part)))
-                pieces = self.tokenizer.encode_batch(list(cut))
-            read.append(Line(number, len(row) + 1, pieces, rules))
+                texts = list(parts(line, lambda part: self._fits(self.tokenizer.encode(part))))
+                pieces = self.tokenizer.encode_batch(texts)
+            read.append(Line(number, len(row) + 1, pieces, rules, line, texts))
         return read
 
     def _fits(self, row: Sequence[int]) -> bool:
@@ -260,29 +240,56 @@ class Translator:
         firsts = (line.found[number][0].ids for number in range(len(line.parts)))
         if changed := changed_symbols(chain(*line.parts), chain(*firsts), self._symbols):
             warnings += (f"line {line.number}: the translation {changed}",)
+        if missing := self._missing(line):
+            warnings += (f"line {line.number}: the translation {missing}",)
         tokens: tuple[str, ...] = ()
         if options.details:
             tokens = tuple(chain.from_iterable(self._tokens(row) for row in line.parts))
         first = best[0]
         return Translation(first.text, first.score, best, warnings, tokens, line.seconds)
 
+    def _missing(self, line: Line) -> str:
+        """What is not in a translation though it was required; such lines are in one part."""
+        said = line.found[0][0].ids
+        phrases = [self.tokenizer.decode(phrase) for phrase in line.rules.missing(said)]
+        if not phrases:
+            return ""
+        return f"lacks the required {', '.join(map(repr, phrases))}: there was no room for it"
+
     def _candidates(self, line: Line, number: int) -> list[Candidate]:
         """The n-best list of a part."""
         made = []
         start = sum(len(row) + 1 for row in line.parts[:number])
+        sources = self._source_words(line, number) if line.read[number] else []
         for at, hypothesis in enumerate(line.found[number]):
             text = one_line(self.tokenizer.decode(hypothesis.ids))
-            told: tuple[tuple[str, ...], tuple[float, ...], Pairs] = ((), (), ())
+            told: tuple[tuple[str, ...], tuple[float, ...], Pairs, Pairs] = ((), (), (), ())
             if line.read[number]:
                 followed = line.read[number][at]
                 end = len(hypothesis.ids) + hypothesis.finished
+                pairs = _pairs(followed)
                 told = (
                     self._tokens(hypothesis.ids)[:end],
                     followed.log_probabilities[:end],
-                    tuple((start + i, j) for i, j in _pairs(followed)),
+                    tuple((start + i, j) for i, j in pairs),
+                    word_alignment(pairs, sources, self._written_words(hypothesis.ids)),
                 )
             made.append(Candidate(text, hypothesis.score, hypothesis.log_probability, *told))
         return made
+
+    def _source_words(self, line: Line, number: int) -> list[tuple[int, ...]]:
+        """The words of the line that each piece of one of its parts is in."""
+        words, at = line_words(line.text), 0
+        for part in line.texts[:number]:
+            at = line.text.index(part, at) + len(part)
+        at = line.text.index(line.texts[number], at)
+        spans = self.tokenizer.encode_spans(line.texts[number])
+        return piece_words(self.tokenizer.pieces(line.parts[number]), spans, words[at:])
+
+    def _written_words(self, ids: Sequence[int]) -> list[tuple[int, ...]]:
+        """The words of its translation that each piece is in."""
+        words = written_words(self.tokenizer.decode(ids))
+        return piece_words(self.tokenizer.pieces(ids), self.tokenizer.decode_spans(ids), words)
 
     def _tokens(self, row: Sequence[int]) -> tuple[str, ...]:
         return tuple(self.tokenizer.pieces([*row, EOS]))
@@ -294,7 +301,7 @@ class Translator:
 
         Forced decoding: the translation is read from left to right, each piece with its probability
         given the source and the pieces before it. Nothing is cut; a blank side is a side without
-        pieces.
+        pieces, and two blank sides have log probability 0.
 
         Args:
             pairs: source line, translation.
@@ -305,24 +312,39 @@ class Translator:
             DataError: whatever ``pairs`` raises, after the pairs before it have been scored.
         """
         size = Options(batch_size=batch_size).search(self.config.decoding).batch_size
-        return self._score(pairs, size)
+        return (scored for *_, scored in scored_pairs(self.engine, self.tokenizer, pairs, size))
 
-    def _score(self, pairs: Iterable[tuple[str, str]], size: int) -> Iterator[Scored]:
-        for window in windows(pairs, 1 if size == 1 else WINDOW * size):
-            rows = self.tokenizer.encode_batch([source for source, _ in window])
-            targets = self.tokenizer.encode_batch([target for _, target in window])
-            lengths = [max(len(r), len(t)) + 1 for r, t in zip(rows, targets, strict=True)]
-            found: dict[int, Followed] = {}
-            for batch in length_batches(lengths, size):
-                chosen = [rows[i] for i in batch], [targets[i] for i in batch]
-                found |= zip(batch, self.engine.follow(*chosen, attending=True), strict=True)
-            for at, (row, target) in enumerate(zip(rows, targets, strict=True)):
-                yield Scored(
-                    self._tokens(target),
-                    found[at].log_probabilities,
-                    self._tokens(row),
-                    _pairs(found[at]),
-                )
+    def score_tokens(
+        self,
+        pairs: Iterable[tuple[Sequence[str], Sequence[str]]],
+        batch_size: int | None = None,
+    ) -> Iterator[Scored]:
+        """The same of a line's and a translation's pieces, as ``details`` tell them.
+
+        A text can be cut into pieces in many ways, and a search may come upon another one than the
+        tokenizer would choose. What a translation was scored with is found again from its pieces.
+
+        Args:
+            pairs: ``Translation.source_tokens``, ``Candidate.tokens``.
+            batch_size: as above.
+
+        Raises:
+            TokenizerError: for a piece that the vocabulary lacks.
+            DataError: for a line and a translation of unequally many parts.
+        """
+        size = Options(batch_size=batch_size).search(self.config.decoding).batch_size
+        return scored_tokens(self.engine, self.tokenizer, pairs, size)
+
+    def align(
+        self, pairs: Iterable[tuple[str, str]], batch_size: int | None = None
+    ) -> Iterator[Aligned]:
+        """Which words of a line and of a given translation stand for each other, in order.
+
+        Args and Raises: as for ``score``.
+        """
+        size = Options(batch_size=batch_size).search(self.config.decoding).batch_size
+        read = scored_pairs(self.engine, self.tokenizer, pairs, size)
+        return (aligned(self.tokenizer, *one) for one in read)
 
 
 def _pairs(followed: Followed) -> Pairs:
