@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from kakehashi.decoding.candidates import FIRST
+from kakehashi.decoding.candidates import log_probabilities, top_tokens
 from kakehashi.decoding.hypothesis import Hypothesis
 from kakehashi.models.interface import Encoded, TranslationModel
 from kakehashi.symbols import BOS, EOS
@@ -35,9 +35,8 @@ def greedy_search(
     state = model.start(encoded, 1)
     while True:
         logits, state = model.step(tokens, state)
-        token = logits[:, 0, FIRST:].argmax(dim=-1, keepdim=True) + FIRST
-        log_softmax = logits[:, 0].log_softmax(dim=-1, dtype=torch.float32)
-        log_probability = log_probability + log_softmax.gather(1, token)[:, 0]
+        _, token = top_tokens(logits[:, 0], 1)
+        log_probability = log_probability + log_probabilities(logits, token.unsqueeze(1))[:, 0, 0]
         ids = torch.cat([ids, token], dim=1)
         ended = token[:, 0] == EOS
         done = ended | (limit <= ids.shape[1])
