@@ -30,7 +30,11 @@ import sys
 from pathlib import Path
 from statistics import median
 
-PEERS = {"tiny": ("transformers", "opennmt"), "base": ("transformers", "opennmt"), "rnn": ("joeynmt",)}
+PEERS = {
+    "tiny": ("transformers", "opennmt"),
+    "base": ("transformers", "opennmt"),
+    "rnn": ("joeynmt",),
+}
 SENTENCES = 500
 PROGRAMS = Path(__file__).parent / "peers"
 Process = subprocess.Popen[str]
@@ -63,7 +67,9 @@ def seconds(process: Process, search: str, clock: str) -> float:
 
 def main() -> None:
     """Print a table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
     parser.add_argument("environments", type=Path)
     parser.add_argument("--size", choices=PEERS, default="tiny")
     parser.add_argument("--threads", type=int, default=1)
@@ -80,7 +86,9 @@ def main() -> None:
     }
     clock = "processor" if options.threads == 1 else "wall"
     print(f"{options.size}, threads: {options.threads}, {clock} time, {options.rounds} rounds\n")
-    print("| search | program | sentences/s (median) | best round | Kakehashi is so many times faster |")
+    print(
+        "| search | program | sentences/s (median) | best round | Kakehashi is so many times faster |"
+    )
     print("|---|---|---|---|---|")
     for search in options.searches.split(","):
         rounds: dict[str, list[float]] = {name: [] for name in processes}

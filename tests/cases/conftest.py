@@ -18,7 +18,7 @@ import torch
 from kakehashi.data.reading import is_blank
 from kakehashi.data.tokenizer import Tokenizer
 from kakehashi.decoding.config import DecodingConfig
-from kakehashi.inference import save_bundle
+from kakehashi.inference.save import save_bundle
 from kakehashi.models.build import build_model
 from kakehashi.models.config import RNNConfig, TransformerConfig
 from kakehashi.symbols import BOS, EOS, PAD

@@ -10,7 +10,8 @@ import sacrebleu
 from matplotlib.figure import Figure
 
 from kakehashi.data.reading import read_lines
-from kakehashi.inference import Translator
+from kakehashi.inference.translator import Translator
+from kakehashi.insight.attention import attention
 from kakehashi.insight.fonts import _characters, fonts_for
 from kakehashi.insight.heatmap import heatmap
 
@@ -82,7 +83,7 @@ def test_the_command_draws_every_label(
         assert ended.status == 0, ended.err
         assert picture.read_bytes().startswith(b"\x89PNG")
         weights = np.asarray(figures[-1].axes[0].images[0].get_array())
-        view = Translator.load(folder).attention(text)
+        view = attention(Translator.load(folder), text)
         assert weights.shape == (len(view.target_output), len(view.source))
         assert weights.sum(-1) == pytest.approx(np.ones(len(weights)), abs=1e-5)
 

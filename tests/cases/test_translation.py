@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from kakehashi.decoding.hypothesis import Hypothesis
-from kakehashi.inference import Translator
+from kakehashi.inference.options import Options
+from kakehashi.inference.translator import Translator
 
 BATCH_SIZES = (1, 2, 16)
 BLANK, SEPARATED, LONG, FRAGILE = (2, 4, 5), (6, 7, 8, 16), 11, (9, 10, 12, 13, 14)
@@ -85,11 +86,13 @@ def test_of_a_long_line_every_word_is_translated_in_order(
         assert all(len(row) < translator.config.max_length for row in rows)
         return [[Hypothesis(tuple(row), -1.0, -float(len(row)), True)] for row in rows]
 
-    monkeypatch.setattr(translator, "_search", repeat)
+    monkeypatch.setattr(translator.engine, "search", repeat)
     lines = (cases / "translate_lines.txt").read_bytes().decode().split("\n")
     lines = [lines[LONG - 1], "x" * 3000, "Der Mond scheint. Die Katze schläft, " * 90]
     for size in BATCH_SIZES:
-        for line, found in zip(lines, translator.translate(lines, batch_size=size), strict=True):
+        for line, found in zip(
+            lines, translator.translate(lines, Options(batch_size=size)), strict=True
+        ):
             assert "".join(found.text.split()) == "".join(line.split())
             assert found.score == -1.0
             assert len(found.warnings) == 1

@@ -12,7 +12,7 @@ from kakehashi.data.config import DataConfig, SplitConfig
 from kakehashi.data.tokenizer import Tokenizer
 from kakehashi.data.tokenizer_config import TokenizerConfig
 from kakehashi.decoding.config import DecodingConfig
-from kakehashi.inference import save_bundle
+from kakehashi.inference.save import save_bundle
 from kakehashi.models.build import build_model
 from kakehashi.models.config import RNNConfig, TransformerConfig
 from kakehashi.training.config import CallbacksConfig, LoggerConfig, TrainerConfig

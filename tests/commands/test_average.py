@@ -12,7 +12,9 @@ import torch
 from kakehashi.commands.kept import best_checkpoints, last_checkpoints
 from kakehashi.errors import TrainingError
 from kakehashi.evaluation.scores import corpus_scores
-from kakehashi.inference.bundle import load_bundle, training_sentences
+from kakehashi.inference.bundle import load_bundle
+from kakehashi.inference.folder import training_sentences
+from kakehashi.inference.options import Options
 from kakehashi.inference.translator import Translator
 from kakehashi.training.checkpoint import load_checkpoint, load_weights, write_checkpoint
 
@@ -76,7 +78,7 @@ def test_the_last_checkpoints_become_a_model(kakehashi, finished_run, valid, tmp
     average = bundle.config.metadata["average"]
     assert [part["update"] for part in average["of"]] == [20, 30, 40]
     source, target = valid
-    texts = [t.text for t in Translator.load(folder).translate(source, beam=1)]
+    texts = [t.text for t in Translator.load(folder).translate(source, Options(beam=1))]
     expected = corpus_scores(texts, target, "en")
     assert average["scores"]["chrf"]["value"] == pytest.approx(expected.chrf.value)
     assert average["scores"]["bleu"]["signature"] == expected.bleu.signature

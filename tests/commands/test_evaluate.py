@@ -13,7 +13,8 @@ import sacrebleu
 from kakehashi.data.reading import read_lines, write_lines
 from kakehashi.data.seen import TrainingSentences
 from kakehashi.evaluation import Metric, evaluate
-from kakehashi.inference import Translator
+from kakehashi.inference.options import Options
+from kakehashi.inference.translator import Translator
 
 ALL = ("bleu", "chrf", "ter")
 
@@ -54,7 +55,8 @@ def test_a_models_translations_are_scored_and_kept(
     ended = kakehashi(*words)
     assert ended.status == 0
     translations = [
-        t.text for t in Translator.load(model_folder).translate(small_corpus.source, beam=2)
+        t.text
+        for t in Translator.load(model_folder).translate(small_corpus.source, Options(beam=2))
     ]
     assert read_lines(output) == translations
     scores = all_scores(translations, small_corpus.target).scores[0]

@@ -15,7 +15,8 @@ from kakehashi.commands.latest import point_latest
 from kakehashi.commands.repeat import command, reproduce
 from kakehashi.commands.train import train
 from kakehashi.errors import TrainingError
-from kakehashi.inference.bundle import load_bundle, training_sentences
+from kakehashi.inference.bundle import load_bundle
+from kakehashi.inference.folder import training_sentences
 from kakehashi.inference.translator import Translator
 from kakehashi.training.config import TrainerConfig
 

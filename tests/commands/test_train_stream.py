@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from kakehashi.data.ledger import Ledger
-from kakehashi.inference.bundle import training_sentences
+from kakehashi.inference.folder import training_sentences
 from kakehashi.inference.translator import Translator
 
 ROOT = Path(__file__).resolve().parents[2]

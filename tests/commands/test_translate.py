@@ -9,7 +9,11 @@ from typing import Any
 
 import pytest
 
-from kakehashi.inference import Translator
+from kakehashi.decoding.methods import DiverseBeam, Sampling
+from kakehashi.inference.alignment import pharaoh
+from kakehashi.inference.options import MinimumRisk, Options
+from kakehashi.inference.request import Request
+from kakehashi.inference.translator import Translator
 
 LINES = ["Der Hund schläft.", "", "eine\u2028Zeile", "\u200b", "Die Katze trinkt Milch.", "猫"]
 TEXT = "\n".join(LINES).encode() + b"\n"
@@ -17,7 +21,7 @@ TEXT = "\n".join(LINES).encode() + b"\n"
 
 @pytest.fixture(scope="module")
 def expected(model_folder: Path) -> list[Any]:
-    return Translator.load(model_folder).translate(LINES, n_best=2)
+    return Translator.load(model_folder).translate(LINES, Options(n_best=2))
 
 
 def test_standard_input_to_standard_output(
@@ -48,7 +52,7 @@ def test_n_best_lists_carry_line_numbers_and_scores(
 ) -> None:
     ended = kakehashi("translate", model_folder, "--n-best", 2, stdin=TEXT)
     rows = [row.split(" ||| ") for row in ended.out.decode().split("\n")[:-1]]
-    flat = [(n, text, s) for n, t in enumerate(expected, 1) for text, s in t.hypotheses]
+    flat = [(n, h.text, h.score) for n, t in enumerate(expected, 1) for h in t.hypotheses]
     assert [int(row[0]) for row in rows] == [n for n, _, _ in flat]
     assert [row[1] for row in rows] == [text for _, text, _ in flat]
     assert [float(row[2]) for row in rows] == pytest.approx([s for *_, s in flat], abs=1e-3)
@@ -63,16 +67,177 @@ def test_json_lines_carry_everything(
     for record, translation in zip(records, expected, strict=True):
         assert record["translation"] == translation.text
         assert record["score"] == pytest.approx(translation.score, abs=1e-4)
-        assert [h["text"] for h in record["hypotheses"]] == [t for t, _ in translation.hypotheses]
+        assert [h["text"] for h in record["hypotheses"]] == [h.text for h in translation.hypotheses]
         assert record["warnings"] == list(translation.warnings)
 
 
-def test_search_settings_reach_the_search(kakehashi: Any, model_folder: Path) -> None:
-    options = ["--beam", 2, "--length-penalty", 0.3, "--batch-size", 1, "--format", "jsonl"]
+def test_the_keys_of_a_json_line_are_these(kakehashi: Any, model_folder: Path) -> None:
+    """Programs depend on them: change the guide too, and say so."""
+    options = ["--format", "jsonl", "--n-best", 2]
     ended = kakehashi("translate", model_folder, *options, stdin=TEXT)
-    expected = Translator.load(model_folder).translate(LINES, beam=2, length_penalty=0.3)
-    scores = [json.loads(row)["score"] for row in ended.out.decode().split("\n")[:-1]]
-    assert scores == pytest.approx([t.score for t in expected], abs=1e-4)
+    told = Translator.load(model_folder).translate(LINES, Options(n_best=2, details=True))
+    candidate = ["score", "log_probability", "confidence", "tokens", "token_log_probabilities"]
+    candidate += ["alignment", "word_alignment"]
+    for row, line, expected in zip(ended.out.decode().splitlines(), LINES, told, strict=True):
+        record = json.loads(row)
+        keys = ["line", "source", "translation", *candidate, "source_tokens", "seconds"]
+        assert list(record) == [*keys, "hypotheses", "warnings"]
+        assert record["source"] == line
+        assert record["source_tokens"] == list(expected.source_tokens)
+        best = record["hypotheses"][0]
+        assert list(best) == ["text", *candidate]
+        assert {key: record[key] for key in candidate} == {key: best[key] for key in candidate}
+        for found, wanted in zip(record["hypotheses"], expected.hypotheses, strict=True):
+            assert found["text"] == wanted.text
+            assert found["tokens"] == list(wanted.tokens)
+            assert found["alignment"] == [list(pair) for pair in wanted.alignment]
+            assert found["word_alignment"] == pharaoh(wanted.word_alignment)
+            for key in ("log_probability", "confidence", "token_log_probabilities"):
+                assert found[key] == pytest.approx(getattr(wanted, key), abs=1e-4)
+        assert (record["seconds"] > 0) == bool(record["translation"])
+
+
+SETTINGS: list[tuple[list[Any], dict[str, Any]]] = [
+    (["--beam", 2, "--length-penalty", 0.3], {"beam": 2, "length_penalty": 0.3}),
+    (["--coverage-penalty", 0.9], {"coverage_penalty": 0.9}),
+    (["--min-ratio", 1.5, "--max-ratio", 1.5], {"min_ratio": 1.5, "max_ratio": 1.5}),
+    (["--no-repeat-ngram", 1], {"no_repeat_ngram": 1}),
+    (["--repetition-penalty", 3], {"repetition_penalty": 3.0}),
+    (["--sample", "--seed", 5], {"method": Sampling(seed=5)}),
+    (
+        ["--sample", "--temperature", 0.5, "--top-k", 7, "--top-p", 0.8],
+        {"method": Sampling(0.5, 7, 0.8)},
+    ),
+    (["--diverse", 3], {"method": DiverseBeam(3)}),
+    (["--diverse", 3, "--diversity", 9], {"method": DiverseBeam(3, 9.0)}),
+    (["--mbr", 4, "--top-k", 9], {"method": MinimumRisk(4, Sampling(top_k=9))}),
+    (["--n-best", 3, "--batch-size", 1], {"n_best": 3}),
+    (["--with", "MODEL", "--beam", 2], {"beam": 2}),
+]
+
+
+@pytest.mark.parametrize(("words", "options"), SETTINGS)
+def test_search_settings_reach_the_search(
+    kakehashi: Any, model_folder: Path, words: list[Any], options: dict[str, Any]
+) -> None:
+    words = [model_folder if word == "MODEL" else word for word in words]
+    ended = kakehashi("translate", model_folder, *words, "--format", "jsonl", stdin=TEXT)
+    expected = Translator.load(model_folder).translate(LINES, Options(**options))
+    found = [json.loads(row) for row in ended.out.decode().split("\n")[:-1]]
+    assert [[h["text"] for h in r["hypotheses"]] for r in found] == [
+        [h.text for h in t.hypotheses] for t in expected
+    ]
+    assert [r["score"] for r in found] == pytest.approx([t.score for t in expected], abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--sample", "--mbr", 4], "--sample and --mbr are different ways to translate"),
+        (["--diverse", 3, "--sample"], "--sample and --diverse are different"),
+        (["--top-k", 4], "--top-k is for samples: give --sample or --mbr too"),
+        (["--seed", 4, "--beam", 2], "--seed is for samples"),
+        (["--diversity", 1], "--diversity is for a diverse beam: give --diverse too"),
+        (["--sample", "--beam", 4], "--beam is for a beam, and --sample has none"),
+        (["--mbr", 9, "--length-penalty", 1], "--length-penalty is for a beam, and --mbr has none"),
+    ],
+)
+def test_options_that_contradict_each_other_are_refused(
+    kakehashi: Any, model_folder: Path, words: list[Any], message: str
+) -> None:
+    ended = kakehashi("translate", model_folder, *words, stdin=TEXT)
+    assert (ended.status, ended.out) == (2, b"")
+    assert message in " ".join(ended.err.replace("│", " ").split())
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--diverse", 2], "a diverse beam of 3 cannot be shared out evenly to 2 groups"),
+        (["--min-ratio", 3], "it must be from 0 to decoding.max_ratio, 0.1"),
+        (["--sample", "--temperature", 0], "the temperature is 0.0"),
+        (["--mbr", 4, "--n-best", 5], "needs as many samples; they are 4"),
+        (["--require", "dog", "--forbid", "dog"], "'dog' is required, and 'dog' in it forbidden"),
+        (["--require", " "], "a required or forbidden phrase has nothing to be seen"),
+    ],
+)
+def test_what_the_model_refuses_is_said_before_the_first_line(
+    kakehashi: Any, model_folder: Path, words: list[Any], message: str
+) -> None:
+    ended = kakehashi("translate", model_folder, *words, stdin=TEXT)
+    assert (ended.status, ended.out) == (1, b"")
+    assert message in ended.err
+    assert ended.err.count("\n") == 1
+
+
+def test_phrases_for_every_line_and_for_one(kakehashi: Any, model_folder: Path) -> None:
+    asked = [
+        {"text": "Der Hund schläft.", "required": ["milk"]},
+        {"text": "", "prefix": "unused"},
+        {"text": "Die Katze\ntrinkt Milch.", "prefix": "My cat", "forbidden": ["the", "a"]},
+        {"text": "猫"},
+    ]
+    words = ["--input-format", "jsonl", "--prefix", "The", "--require", "tree"]
+    words += ["--forbid", "dog", "--max-ratio", 3]
+    stdin = "\n".join(map(json.dumps, asked)).encode()
+    ended = kakehashi("translate", model_folder, *words, stdin=stdin)
+    first, blank, third, last = ended.out.decode().split("\n")[:-1]
+    assert blank == ""
+    assert first.startswith("The")
+    assert third.startswith("My cat")
+    assert last.startswith("The")
+    assert "milk" in first
+    assert all("tree" in text and "dog" not in text for text in (first, third, last))
+    requests = [
+        Request(
+            str(one["text"]),
+            str(one.get("prefix", "The")),
+            ("tree", *one.get("required", ())),
+            ("dog", *one.get("forbidden", ())),
+        )
+        for one in asked
+    ]
+    expected = Translator.load(model_folder).translate(requests, Options(max_ratio=3.0))
+    assert [t.text for t in expected] == [first, blank, third, last]
+
+
+def test_a_phrase_that_finds_no_room_is_warned_of(kakehashi: Any, model_folder: Path) -> None:
+    words = ["--require", "house", "--require", "a very long phrase indeed", "--format", "jsonl"]
+    ended = kakehashi("translate", model_folder, *words, stdin=b"\nHund\n")
+    blank, record = map(json.loads, ended.out.splitlines())
+    assert blank["warnings"] == []
+    (warning,) = [one for one in record["warnings"] if "required" in one]
+    assert warning.startswith("line 2: the translation lacks the required ")
+    assert "'a very long phrase indeed': there was no room for it" in warning
+    assert f"note: {warning}\n" in ended.err
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("", "is not JSON"),
+        ("gut", "is not JSON"),
+        ("[" * 100_000, "is not JSON"),
+        ('"gut"', "is not a JSON object"),
+        ('{"prefix": "x"}', 'lacks "text"'),
+        ('{"text": "x", "require": ["y"]}', "has the key 'require'"),
+        ('{"text": 1}', '"text" is 1; it must be a string'),
+        ('{"text": "x", "prefix": null}', '"prefix" is null; it must be a string'),
+        ('{"text": "x", "required": "y"}', '"required" is "y"; it must be a list of strings'),
+        ('{"text": "x", "forbidden": [1]}', '"forbidden" is [1]; it must be a list of strings'),
+        ('{"text": "x", "required": ["y"], "forbidden": ["y"]}', "'y' is required"),
+        (json.dumps({"text": "x", "required": [f"y{i}" for i in range(9)]}), "9 required phrases"),
+    ],
+)
+def test_a_line_that_is_no_request_is_named(
+    kakehashi: Any, model_folder: Path, line: str, message: str
+) -> None:
+    stdin = ('{"text": "gut"}\n' + line + "\n").encode()
+    ended = kakehashi("translate", model_folder, "--input-format", "jsonl", stdin=stdin)
+    assert ended.status == 1
+    assert ended.out.count(b"\n") == 1  # the line before it
+    assert "error: standard input, line 2" in ended.err
+    assert message in ended.err.replace("\n", " ")
 
 
 def test_a_long_line_is_noted_on_stderr_with_its_number(kakehashi: Any, model_folder: Path) -> None:
@@ -154,6 +319,7 @@ def test_help_does_not_wait_for_torch() -> None:
     )
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
     assert b"--length-penalty" in ended.stdout
+    assert b"--input-format" in ended.stdout
     assert ended.stderr.strip() == b"[]"
 
 
@@ -203,3 +369,47 @@ def test_a_pipe_can_be_read_and_written_by_name(model_folder: Path, tmp_path: Pa
         rows = out.read().decode().split("\n")
     assert process.returncode == 0
     assert [json.loads(row)["line"] for row in rows[:-1]] == [1, 2]
+
+
+def test_the_first_lines_come_out_while_the_rest_is_still_to_come(model_folder: Path) -> None:
+    """With small batches: 32 of them are read ahead, for sentences of like length."""
+    words = ["translate", model_folder, "--batch-size", 2, "--beam", 1, "--threads", 1]
+    with command(*words, stdin=subprocess.PIPE) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(b"gut\n" * 64)
+        process.stdin.flush()
+        first = [process.stdout.readline() for _ in range(64)]
+        process.stdin.write(b"gut\n")
+        process.stdin.close()
+        rest = process.stdout.read().splitlines(keepends=True)
+        assert process.wait() == 0
+    assert len(set(first)) == 1
+    assert rest == first[:1]
+
+
+@pytest.mark.slow
+def test_memory_does_not_grow_with_the_file(model_folder: Path, tmp_path: Path) -> None:
+    """20,000 lines peak at no more than 2,000 do, give or take 8 MiB."""
+    program = (
+        "import resource, sys\n"
+        "from kakehashi.commands.main import main\n"
+        "try:\n"
+        "    main()\n"
+        "finally:\n"
+        "    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, file=sys.stderr)\n"
+    )
+    words = ["--beam", "1", "--batch-size", "16", "--format", "jsonl", "--threads", "1"]
+    peaks = []
+    for lines in (2_000, 20_000):
+        source, output = tmp_path / f"{lines}.de", tmp_path / f"{lines}.out"
+        source.write_text("".join(f"Der Hund schläft {number}.\n" for number in range(lines)))
+        files = ["-i", str(source), "-o", str(output)]
+        ended = subprocess.run(
+            [sys.executable, "-c", program, "translate", str(model_folder), *files, *words],
+            capture_output=True,
+            check=True,
+        )
+        peaks.append(int(ended.stderr.splitlines()[-1]) / 1024)
+        assert output.read_bytes().count(b"\n") == lines
+    assert peaks[1] < peaks[0] + 8

@@ -39,8 +39,10 @@ class ScriptedModel(TranslationModel[ScriptState]):
         self.script, self.vocab_size, self.config = script, vocab_size, None
         self.output = nn.Linear(1, vocab_size)
         self.journal = Journal()
+        self.places = 2
 
     def encode(self, source: Tensor, allowed: Tensor) -> Encoded:
+        self.places = source.shape[1]
         return Encoded(source.float().unsqueeze(-1), allowed)
 
     def features(self, source: Tensor, allowed: Tensor, target: Tensor) -> Tensor:
@@ -64,6 +66,21 @@ class ScriptedModel(TranslationModel[ScriptState]):
             for s, ps in zip(state.sentences, said, strict=True)
         ]
         return torch.tensor(logits), ScriptState(state.sentences, said)
+
+    def attending_step(
+        self, tokens: Tensor, state: ScriptState
+    ) -> tuple[Tensor, ScriptState, Tensor]:
+        logits, state = self.step(tokens, state)
+        return logits, state, self.attention(state)
+
+    def attention(self, state: ScriptState) -> Tensor:
+        """Each hypothesis looks at the source place that its last piece names, with weight 3/4."""
+        places = self.places
+        rows = [[torch.full((places,), 0.25 / (places - 1)) for _ in said] for said in state.said]
+        for row, said in zip(rows, state.said, strict=True):
+            for weights, prefix in zip(row, said, strict=True):
+                weights[prefix[-1] % places] = 0.75
+        return torch.stack([torch.stack(row) for row in rows])
 
     def select(
         self, state: ScriptState, rows: Tensor, sentences: Tensor | None = None

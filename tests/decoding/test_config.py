@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from kakehashi.decoding.config import DecodingConfig, decoding_config, decoding_settings
-from kakehashi.decoding.hypothesis import max_lengths
+from kakehashi.decoding.limits import max_lengths
 from kakehashi.errors import ConfigError
 
 

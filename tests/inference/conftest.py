@@ -9,7 +9,7 @@ import torch
 
 from kakehashi.data.tokenizer import Tokenizer
 from kakehashi.decoding.config import DecodingConfig
-from kakehashi.inference import save_bundle
+from kakehashi.inference.save import save_bundle
 from kakehashi.models.build import build_model
 from kakehashi.models.config import RNNConfig, TransformerConfig
 from kakehashi.models.interface import TranslationModel

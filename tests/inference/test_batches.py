@@ -8,12 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kakehashi.errors import DataError
-from kakehashi.inference.batches import (
-    PIECES_A_SENTENCE,
-    length_batches,
-    source_tensors,
-    windows,
-)
+from kakehashi.inference.batches import PIECES_A_SENTENCE, length_batches, windows
+from kakehashi.inference.torch_engine import source_tensors
 
 
 @given(lengths=st.lists(st.integers(1, 900), max_size=40), size=st.integers(1, 7))

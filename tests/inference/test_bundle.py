@@ -19,8 +19,11 @@ from kakehashi.data.seen import TrainingSentences
 from kakehashi.data.tokenizer import Tokenizer
 from kakehashi.decoding.config import DecodingConfig
 from kakehashi.errors import BundleError
-from kakehashi.inference import Translator, load_bundle, save_bundle
-from kakehashi.inference.bundle import training_sentences
+from kakehashi.inference.bundle import load_bundle
+from kakehashi.inference.folder import training_sentences
+from kakehashi.inference.options import Options
+from kakehashi.inference.save import save_bundle
+from kakehashi.inference.translator import Translator
 from kakehashi.models.build import build_model
 from kakehashi.models.config import TransformerConfig
 
@@ -76,11 +79,11 @@ def test_translates_the_same_in_a_new_process(saved: dict[str, Path], small_corp
     lines = small_corpus.source[:6]
     program = (
         "import json, sys\n"
-        "from kakehashi import Translator\n"
+        "from kakehashi import Options, Translator\n"
         "lines = json.loads(sys.argv[1])\n"
         "for folder in sys.argv[2:]:\n"
-        "    found = Translator.load(folder).translate(lines, n_best=2)\n"
-        "    print(json.dumps([t.hypotheses for t in found]))\n"
+        "    found = Translator.load(folder).translate(lines, Options(n_best=2))\n"
+        "    print(json.dumps([[(h.text, h.score) for h in t.hypotheses] for t in found]))\n"
     )
     printed = subprocess.run(
         [sys.executable, "-c", program, json.dumps(lines), *map(str, saved.values())],
@@ -88,11 +91,11 @@ def test_translates_the_same_in_a_new_process(saved: dict[str, Path], small_corp
         check=True,
     ).stdout
     for folder, output in zip(saved.values(), printed.splitlines(), strict=True):
-        here = Translator.load(folder).translate(lines, n_best=2)
+        here = Translator.load(folder).translate(lines, Options(n_best=2))
         for translation, hypotheses in zip(here, json.loads(output), strict=True):
-            texts, scores = zip(*translation.hypotheses, strict=True)
-            assert list(texts) == [text for text, _ in hypotheses]
-            assert scores == pytest.approx([score for _, score in hypotheses], abs=1e-5)
+            texts, scores = zip(*hypotheses, strict=True)
+            assert [h.text for h in translation.hypotheses] == list(texts)
+            assert [h.score for h in translation.hypotheses] == pytest.approx(scores, abs=1e-5)
 
 
 def test_loading_leaves_the_callers_random_numbers_alone(saved: dict[str, Path]) -> None:

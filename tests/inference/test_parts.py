@@ -1,5 +1,6 @@
 """Where a long line is cut, and how the translations of its parts are put together."""
 
+import math
 from itertools import product
 
 import pytest
@@ -8,7 +9,7 @@ from hypothesis import strategies as st
 
 from kakehashi.data.reading import is_blank
 from kakehashi.inference.parts import joint, parts
-from kakehashi.inference.translation import join_parts
+from kakehashi.inference.translation import Candidate, join_parts
 
 
 def visible(text: str) -> str:
@@ -81,19 +82,34 @@ def test_the_best_of_all_combinations(lists: list[list[int]], n_best: int) -> No
         [(f"{place}{rank}", s / 4) for rank, s in enumerate(row[::-1])]
         for place, row in enumerate(lists)
     ]
-    found = join_parts(hypotheses, n_best, "-")
+    candidates = [[Candidate(t, s, 2 * s) for t, s in row] for row in hypotheses]
+    found = join_parts(candidates, n_best, "-")
     every = sorted(
         (sum(s for _, s in way) / len(way) for way in product(*hypotheses)), reverse=True
     )
-    assert [score for _, score in found] == pytest.approx(every[:n_best])
-    assert found[0][0] == "-".join(row[0][0] for row in hypotheses)
+    assert [way.score for way in found] == pytest.approx(every[:n_best])
+    assert found[0].text == "-".join(row[0][0] for row in hypotheses)
     scores = {
         "-".join(t for t, _ in way): sum(s for _, s in way) / len(way)
         for way in product(*hypotheses)
     }
-    assert all(scores[text] == pytest.approx(score) for text, score in found)
-    assert len(dict(found)) == len(found)
+    assert all(scores[way.text] == pytest.approx(way.score) for way in found)
+    totals = [way.log_probability for way in found]
+    assert totals == pytest.approx([2 * len(hypotheses) * way.score for way in found])
+    assert len({way.text for way in found}) == len(found)
 
 
 def test_an_empty_translation_of_a_part_leaves_no_gap() -> None:
-    assert join_parts([[("a", -1.0)], [("", -2.0)], [("b", -3.0)]], 1, " ") == (("a b", -2.0),)
+    parts = [Candidate("a", -1.0, -3.0), Candidate("", -2.0, -2.0), Candidate("b", -3.0, -6.0)]
+    joined = Candidate("a b", -2.0, -11.0)
+    assert join_parts([[part] for part in parts], 1, " ") == (joined,)
+
+
+def test_joined_parts_keep_their_pieces_and_alignments() -> None:
+    one = Candidate("a b", -1.0, -3.0, ("_a", "_b", "</s>"), (-1.0, -1.5, -0.5), ((1, 0), (0, 1)))
+    two = Candidate("c", -3.0, -6.0, ("_c", "</s>"), (-5.0, -1.0), ((4, 0),))
+    (joined,) = join_parts([[one], [two]], 1, " ")
+    assert joined.tokens == ("_a", "_b", "</s>", "_c", "</s>")
+    assert joined.token_log_probabilities == (-1.0, -1.5, -0.5, -5.0, -1.0)
+    assert joined.alignment == ((1, 0), (0, 1), (4, 3))
+    assert joined.confidence == pytest.approx(math.exp(-9.0 / 5))

@@ -3,7 +3,7 @@ import torch
 
 from kakehashi.data.tokenizer import Tokenizer
 from kakehashi.decoding.config import DecodingConfig
-from kakehashi.inference import save_bundle
+from kakehashi.inference.save import save_bundle
 from kakehashi.inference.symbols import changed_symbols
 from kakehashi.inference.translator import Translator
 from kakehashi.models.build import build_model
@@ -43,7 +43,7 @@ def test_a_translator_warns_of_lost_symbols(small_corpus, tmp_path) -> None:
         metadata={},
     )
     translator = Translator.load(folder)
-    translator.model.output.restrict(torch.tensor(ordinary))
+    translator.engine.model.output.restrict(torch.tensor(ordinary))
     found = translator.translate(["Hallo {name}, %s", "Hallo Welt"])
     assert "line 1: the translation lacks {name} %s" in found[0].warnings
     assert not any("lacks" in warning for warning in found[1].warnings)

@@ -10,8 +10,11 @@ import torch
 from kakehashi.data.tokenizer import Tokenizer
 from kakehashi.decoding.config import DecodingConfig
 from kakehashi.errors import ConfigError
-from kakehashi.inference import Bundle, BundleConfig, Translator
+from kakehashi.inference.bundle import Bundle
+from kakehashi.inference.settings import BundleConfig
+from kakehashi.inference.translator import Translator
 from kakehashi.insight import sentence
+from kakehashi.insight.attention import attention
 from kakehashi.insight.sentence import draw_attention
 from kakehashi.models.build import build_model
 from kakehashi.models.config import ModelConfig, RNNConfig, TransformerConfig
@@ -24,7 +27,7 @@ def translator(model: ModelConfig, corpus: Any) -> Translator:
     config = BundleConfig(
         model, 401, "de", "en", 53, DecodingConfig(beam=2, max_ratio=0.1, max_extra=4), "", ""
     )
-    return Translator(Bundle(build_model(model, 401).eval(), tokenizer, config))
+    return Translator.of(Bundle(build_model(model, 401).eval(), tokenizer, config))
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +61,7 @@ def test_layer_and_head(
     weights, source, target, _, drawn_title = drawn[0]
     assert shown == drawn_title
     assert title in shown
-    maps = transformer.attention(LINE, TARGET).maps.cross
+    maps = attention(transformer, LINE, TARGET).maps.cross
     chosen = maps[1 if layer is None else layer - 1][0]
     expected = chosen.mean(0) if head is None else chosen[head - 1]
     assert np.allclose(weights, expected.numpy())

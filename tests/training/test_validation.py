@@ -8,7 +8,7 @@ from kakehashi.data.batching import BatchSampler
 from kakehashi.data.loader import BatchLoader
 from kakehashi.decoding.config import DecodingConfig
 from kakehashi.decoding.greedy import greedy_search
-from kakehashi.decoding.hypothesis import max_lengths
+from kakehashi.decoding.limits import max_lengths
 from kakehashi.training.validation import Tally, Validator
 
 

@@ -20,8 +20,10 @@ from kakehashi.errors import TrainingError
 from kakehashi.evaluation.metrics import Metric
 from kakehashi.evaluation.scores import Score, evaluate
 from kakehashi.evaluation.tokenizers import bleu_tokenizer
-from kakehashi.inference.bundle import Bundle, load_bundle, training_sentences
+from kakehashi.inference.bundle import Bundle, load_bundle
 from kakehashi.inference.device import choose_device
+from kakehashi.inference.folder import training_sentences
+from kakehashi.inference.options import Options
 from kakehashi.inference.save import save_bundle
 from kakehashi.inference.translator import Translator
 from kakehashi.training.mean import Mean
@@ -94,6 +96,15 @@ def _text(run: Path, config: TrainConfig, files: tuple[Path, Path] | None) -> Te
     if files is not None:
         test = TestSet.read(*files)
         return Text(str(files[0]), test.sources or [], test.references)
+    return validation_text(run, config)
+
+
+def validation_text(run: Path, config: TrainConfig) -> Text:
+    """What a finished run was validated on, made again from its corpus.
+
+    Raises:
+        KakehashiError: where the corpus cannot be had, or has changed.
+    """
     valid = load_corpus(config.data).valid
     measured = read_summary(run)["corpus"]["validation_pairs"]
     if len(valid) != measured:
@@ -128,7 +139,7 @@ class _Scorer:
     """Scores a model again and again on one text, with the search of the run's validations."""
 
     def __init__(self, bundle: Bundle, text: Text, beam: int) -> None:
-        self.translator, self.text, self.beam = Translator(bundle), text, beam
+        self.bundle, self.text, self.beam = bundle, text, beam
         tokenizer, notes = bleu_tokenizer(bundle.config.target_language)
         self.metrics = [Metric("bleu", tokenizer), Metric("chrf")]
         for remark in notes:
@@ -142,12 +153,13 @@ class _Scorer:
 
     def score(self, name: str, weights: Mapping[str, Tensor]) -> Scored:
         """Of the model with these weights, which it keeps."""
-        self.translator.model.load_state_dict(weights)
-        size = self.translator.config.decoding.batch_size
+        self.bundle.model.load_state_dict(weights)
+        translator = Translator.of(self.bundle)
+        options = Options(beam=self.beam)
         lines = self.text.source
         translations = []
         with progress(f"scoring {name}", "lines", len(lines)) as report:
-            for translation in self.translator.stream(lines, beam=self.beam, batch_size=size):
+            for translation in translator.stream(lines, options):
                 translations.append(translation.text)
                 report.advance()
         evaluation = evaluate([translations], self.text.reference, self.metrics)

@@ -7,14 +7,23 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from kakehashi.commands import searching as given
 from kakehashi.commands.progress import progress
 from kakehashi.commands.streams import output_stream, write_text
-from kakehashi.commands.systems import System, TestSet, file_system, language_of, model_system
+from kakehashi.commands.systems import (
+    Key,
+    System,
+    TestSet,
+    file_system,
+    language_of,
+    model_system,
+)
 from kakehashi.commands.verdict import Verdict
 
 if TYPE_CHECKING:
     from kakehashi.evaluation.metrics import Metric
     from kakehashi.evaluation.scores import Evaluation
+    from kakehashi.inference.options import Options
 
 
 class Format(StrEnum):
@@ -79,15 +88,19 @@ def evaluate(
     per_sentence: Annotated[
         Path | None, typer.Option(help="Write JSON lines here: each sentence and its scores.")
     ] = None,
-    beam: Annotated[int | None, typer.Option(min=1, help="Hypotheses kept; 1 is greedy.")] = None,
-    length_penalty: Annotated[
-        float | None, typer.Option(min=0, help="Larger prefers longer translations; 0 shorter.")
-    ] = None,
-    batch_size: Annotated[int | None, typer.Option(min=1, help="Sentences at a time.")] = None,
+    beam: given.Beam = None,
+    length_penalty: given.LengthPenalty = None,
+    coverage_penalty: given.CoveragePenalty = None,
+    mbr: given.RiskSamples = None,
+    seed: given.Seed = None,
+    others: given.Together = None,
+    batch_size: given.BatchSize = None,
+    threads: given.Threads = None,
     form: Annotated[
         Format, typer.Option("--format", help="text: for people. json: one object, for programs.")
     ] = Format.text,
-    device: Annotated[str, typer.Option(help="cpu, cuda, or auto: a GPU if there is one.")] = "cpu",
+    device: given.Device = "cpu",
+    engine: given.Engine = given.EngineName.torch,
 ) -> None:
     """Score translations: BLEU, chrF and TER with signatures and 95 % intervals.
 
@@ -98,13 +111,31 @@ def evaluate(
         raise typer.BadParameter("give either MODEL or --hypothesis")
     if model is None and output is not None:
         raise typer.BadParameter("--output is for the translations of MODEL")
-    paths = [path for path in (model, hypothesis, against) if path is not None]
-    models = [p for p in paths if p == model or (p == against and p.expanduser().is_dir())]
+    keys: list[Key] = [(path,) for path in (model, hypothesis, against) if path is not None]
+    if model is not None:
+        keys[0] = (model, *(others or ()))
+    models = [k for k in keys if model in k[:1] or (k == (against,) and k[0].expanduser().is_dir())]
     models = list(dict.fromkeys(models))
-    search = {"beam": beam, "length_penalty": length_penalty, "batch_size": batch_size}
+    search: dict[str, Any] = {
+        "beam": beam,
+        "length_penalty": length_penalty,
+        "coverage_penalty": coverage_penalty,
+        "mbr": mbr,
+        "seed": seed,
+        "batch_size": batch_size,
+    }
     wanted = list(dict.fromkeys(metric or MetricName))
-    _check_words(models, source, target_language, search, wanted, tokenize)
-    systems, test = _systems(paths, models, source, reference, search, device, tokenize)
+    settings = {**search, "with": others if model is None else None}
+    _check_words(models, source, target_language, settings, wanted, tokenize)
+    options = given.search_options(**search)
+    test = TestSet.read(source, reference)
+    tokenised = tokenize is Tokenizer.none
+    found = {k: file_system(k[0], test, tokenised=tokenised) for k in keys if k not in models}
+    for key in models:
+        found[key] = model_system(
+            key, test, options, given.load_translator(key, device, threads, engine)
+        )
+    systems = [found[key] for key in keys]
     language = language_of(systems, target_language)
     metrics, notes = _metrics(wanted, tokenize, language, lowercase)
     warnings = [*notes, *test.warnings(), *(w for system in systems for w in system.warnings)]
@@ -114,7 +145,7 @@ def evaluate(
     with nullcontext() if per_sentence is None else output_stream(per_sentence) as sentences:
         for system in systems:
             if system.translator is not None and not system.hypotheses:
-                _translate(system, test, output if system.path == model else None, search)
+                _translate(system, test, output if system is systems[0] else None, options)
         evaluation = _score(systems, test, metrics)
         verdict = Verdict(systems, evaluation, test, language, list(dict.fromkeys(warnings)))
         if sentences is not None:
@@ -123,7 +154,7 @@ def evaluate(
 
 
 def _check_words(
-    models: list[Path],
+    models: list[Key],
     source: Path | None,
     target_language: str | None,
     search: dict[str, Any],
@@ -135,29 +166,13 @@ def _check_words(
         raise typer.BadParameter("a model needs --source, the text to translate")
     if models and target_language is not None:
         raise typer.BadParameter("--target-language is for --hypothesis; a model knows its own")
-    if not models and any(value is not None for value in search.values()):
-        raise typer.BadParameter("--beam, --length-penalty and --batch-size are for models")
+    said = [name.replace("_", "-") for name, value in search.items() if value is not None]
+    if said and (not models or "with" in said):
+        raise typer.BadParameter(f"--{said[-1]} is for a model, and there is none")
     if not models and target_language is None and "bleu" in wanted and tokenize is None:
         raise typer.BadParameter(
             "--hypothesis needs --target-language: it decides how BLEU finds words"
         )
-
-
-def _systems(
-    paths: list[Path],
-    models: list[Path],
-    source: Path | None,
-    reference: Path,
-    search: dict[str, Any],
-    device: str,
-    tokenize: Tokenizer | None,
-) -> tuple[list[System], TestSet]:
-    """Everything read and checked, before a model translates anything."""
-    test = TestSet.read(source, reference)
-    tokenised = tokenize is Tokenizer.none
-    files = {p: file_system(p, test, tokenised=tokenised) for p in paths if p not in models}
-    found = files | {path: model_system(path, test, search, device) for path in models}
-    return [found[path] for path in paths], test
 
 
 def _metrics(
@@ -175,14 +190,14 @@ def _metrics(
     return [Metric(name, tokenizer, lowercase=lowercase) for name in wanted], notes
 
 
-def _translate(system: System, test: TestSet, output: Path | None, search: dict[str, Any]) -> None:
+def _translate(system: System, test: TestSet, output: Path | None, options: "Options") -> None:
     assert system.translator is not None
     assert test.sources is not None
     with (
         nullcontext() if output is None else output_stream(output) as stream,
-        progress(f"translating with {system.path}", "lines", len(test.sources)) as report,
+        progress(f"translating with {system.name}", "lines", len(test.sources)) as report,
     ):
-        for result in system.translator.stream(test.sources, **search):
+        for result in system.translator.stream(test.sources, options):
             for warning in result.warnings:
                 report.note(warning)
             system.hypotheses.append(result.text)

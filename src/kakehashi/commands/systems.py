@@ -8,7 +8,13 @@ from kakehashi.errors import EvaluationError
 
 if TYPE_CHECKING:
     from kakehashi.data.seen import Side
+    from kakehashi.decoding.config import DecodingConfig
+    from kakehashi.inference.options import Options
     from kakehashi.inference.translator import Translator
+
+
+Key = tuple[Path, ...]
+"""A file of translations, or a model with the others of its ensemble."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +71,13 @@ class System:
     translator: "Translator | None" = None
     """None for a file."""
     warnings: list[str] = field(default_factory=list)
+    others: tuple[Path, ...] = ()
+    """The other models of an ensemble."""
+
+    @property
+    def name(self) -> str:
+        """What to call it."""
+        return " with ".join(map(str, (self.path, *self.others)))
 
 
 def file_system(path: Path, test: TestSet, *, tokenised: bool) -> System:
@@ -87,30 +100,35 @@ def file_system(path: Path, test: TestSet, *, tokenised: bool) -> System:
     return System(path, {"hypothesis": str(path)}, lines, warnings=warnings)
 
 
-def model_system(path: Path, test: TestSet, search: dict[str, Any], device: str) -> System:
-    """A model, loaded but not asked to translate yet.
+def model_system(key: Key, test: TestSet, options: "Options", translator: "Translator") -> System:
+    """A model, or an ensemble, loaded but not asked to translate yet.
 
     Raises:
-        BundleError: when the folder cannot be used.
+        ConfigError: for options that its search refuses.
         DataError: when its hashes of the training sentences are damaged.
     """
-    from kakehashi.inference.translator import Translator
+    config = options.search(translator.config.decoding)
+    facts: dict[str, Any] = {"model": str(key[0]), "with": [str(path) for path in key[1:]]}
+    facts |= _search_facts(options, config)
+    found = [_seen_in_training(path, test) for path in key]
+    facts["seen_in_training"] = found[0][0]
+    warnings = [warning for _, warned in found for warning in warned]
+    return System(key[0], facts, translator=translator, warnings=warnings, others=key[1:])
 
-    translator = Translator.load(path, device)
-    default = translator.config.decoding
-    facts: dict[str, Any] = {"model": str(path)}
-    for setting in ("beam", "length_penalty"):
-        given = search[setting]
-        facts[setting] = getattr(default, setting) if given is None else given
-    seen, warnings = _seen_in_training(path, test)
-    facts["seen_in_training"] = seen
-    return System(path, facts, translator=translator, warnings=warnings)
+
+def _search_facts(options: "Options", config: "DecodingConfig") -> dict[str, Any]:
+    from kakehashi.inference.options import MinimumRisk
+
+    if isinstance(options.method, MinimumRisk):
+        return {"mbr": options.method.samples, "seed": options.method.sampling.seed}
+    settings = ("beam", "length_penalty", "coverage_penalty")
+    return {setting: getattr(config, setting) for setting in settings}
 
 
 def _seen_in_training(path: Path, test: TestSet) -> tuple[dict[str, int] | None, list[str]]:
     """How many test sentences stand in the model's training text, where it knows that."""
     from kakehashi.evaluation.checks import numbered
-    from kakehashi.inference.bundle import TRAINING_HASHES, training_sentences
+    from kakehashi.inference.folder import TRAINING_HASHES, training_sentences
 
     training = training_sentences(path)
     if training is None:
@@ -149,7 +167,7 @@ def language_of(systems: list[System], target_language: str | None) -> str | Non
         pairs.append((config.source_language, config.target_language))
     if len(set(pairs)) > 1:
         said = " and ".join(
-            f"{model.path} translates {source} to {target}"
+            f"{model.name} translates {source} to {target}"
             for model, (source, target) in zip(models, pairs, strict=True)
         )
         raise EvaluationError(f"{said}; they cannot be compared on one test set")

@@ -1,7 +1,8 @@
 """`kakehashi translate`: lines in, as many lines out."""
 
-import json
 import sys
+import time
+from collections import deque
 from collections.abc import Iterable
 from enum import StrEnum
 from pathlib import Path
@@ -9,12 +10,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from kakehashi.commands import searching as given
+
 if TYPE_CHECKING:
-    from kakehashi.inference.translation import Translation
+    from kakehashi.inference.translation import Candidate, Translation
+
+LINES, RULES = "Lines in and out", "What every translation must look like"
 
 
 class Format(StrEnum):
-    """What a result line holds."""
+    """What a line holds."""
 
     text = "text"
     jsonl = "jsonl"
@@ -24,71 +29,179 @@ def translate(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model or run folder.")],
     source: Annotated[
         Path | None,
-        typer.Option("--input", "-i", help="File to translate, a sentence a line; else stdin."),
+        typer.Option(
+            "--input",
+            "-i",
+            rich_help_panel=LINES,
+            help="File to translate, a sentence a line; else stdin.",
+        ),
     ] = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="File to write; else stdout.")
+        Path | None,
+        typer.Option("--output", "-o", rich_help_panel=LINES, help="File to write; else stdout."),
     ] = None,
-    beam: Annotated[
-        int | None, typer.Option(min=1, help="Hypotheses kept; 1 is greedy, the fastest.")
-    ] = None,
-    length_penalty: Annotated[
-        float | None, typer.Option(min=0, help="Larger prefers longer translations; 0 shorter.")
-    ] = None,
-    n_best: Annotated[
-        int, typer.Option(min=1, help="Translations of each line, at most --beam.")
-    ] = 1,
-    batch_size: Annotated[
-        int | None, typer.Option(min=1, help="Sentences at a time; 1 answers line by line.")
-    ] = None,
+    input_form: Annotated[
+        Format,
+        typer.Option(
+            "--input-format",
+            rich_help_panel=LINES,
+            help="jsonl: text, and as needed prefix, required, forbidden of each line.",
+        ),
+    ] = Format.text,
     form: Annotated[
         Format,
-        typer.Option("--format", help="text: lines. jsonl: scores, n-best and warnings too."),
+        typer.Option(
+            "--format",
+            rich_help_panel=LINES,
+            help="text: lines. jsonl: scores, tokens, alignment, n-best, warnings too.",
+        ),
     ] = Format.text,
-    device: Annotated[str, typer.Option(help="cpu, cuda, or auto: a GPU if there is one.")] = "cpu",
+    n_best: Annotated[
+        int,
+        typer.Option(
+            min=1, rich_help_panel=LINES, help="Translations of each line, at most --beam."
+        ),
+    ] = 1,
+    beam: given.Beam = None,
+    length_penalty: given.LengthPenalty = None,
+    coverage_penalty: given.CoveragePenalty = None,
+    min_ratio: given.MinRatio = None,
+    max_ratio: given.MaxRatio = None,
+    no_repeat_ngram: given.NoRepeatNgram = None,
+    repetition_penalty: given.RepetitionPenalty = None,
+    diverse: given.Diverse = None,
+    diversity: given.Diversity = None,
+    sample: given.Sample = False,
+    mbr: given.RiskSamples = None,
+    temperature: given.Temperature = None,
+    top_k: given.TopK = None,
+    top_p: given.TopP = None,
+    seed: given.Seed = None,
+    prefix: Annotated[
+        str, typer.Option(metavar="TEXT", rich_help_panel=RULES, help="It begins so.")
+    ] = "",
+    require: Annotated[
+        list[str] | None,
+        typer.Option(metavar="PHRASE", rich_help_panel=RULES, help="It has this. May be repeated."),
+    ] = None,
+    forbid: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="PHRASE", rich_help_panel=RULES, help="It does not have this. May be repeated."
+        ),
+    ] = None,
+    others: given.Together = None,
+    batch_size: given.BatchSize = None,
+    threads: given.Threads = None,
+    device: given.Device = "cpu",
+    engine: given.Engine = given.EngineName.torch,
 ) -> None:
     """Translate text, one line for each line.
 
     Blank lines stay blank. With --n-best over 1 a text line is `line ||| translation ||| score`,
     best first; lines are counted from 1.
     """
+    from kakehashi.commands.parallel import remembered
     from kakehashi.commands.progress import progress
-    from kakehashi.commands.streams import count_lines, input_lines, output_stream, write_text
-    from kakehashi.inference.translator import Translator
+    from kakehashi.commands.requests import requests
+    from kakehashi.commands.streams import (
+        STDIN,
+        count_lines,
+        input_lines,
+        output_stream,
+        write_text,
+    )
+    from kakehashi.inference.request import Request
 
     interactive = source is None and sys.stdin.isatty()
+    options = given.search_options(
+        beam=beam,
+        length_penalty=length_penalty,
+        coverage_penalty=coverage_penalty,
+        min_ratio=min_ratio,
+        max_ratio=max_ratio,
+        no_repeat_ngram=no_repeat_ngram,
+        repetition_penalty=repetition_penalty,
+        batch_size=1 if interactive else batch_size,
+        n_best=n_best,
+        details=form is Format.jsonl,
+        sample=sample,
+        diverse=diverse,
+        diversity=diversity,
+        mbr=mbr,
+        temperature=temperature,
+        top_k=top_k,
+        top_p=top_p,
+        seed=seed,
+    )
+    everywhere = Request("", prefix, tuple(require or ()), tuple(forbid or ()))
     with output_stream(output) as stream:
         total = count_lines(source)
-        translator = Translator.load(model, device)
-        results = translator.stream(
+        translator = given.load_translator([model, *(others or ())], device, threads, engine)
+        asked = requests(
             input_lines(source),
-            beam=beam,
-            length_penalty=length_penalty,
-            n_best=n_best,
-            batch_size=1 if interactive else batch_size,
+            STDIN if source is None else str(source),
+            everywhere,
+            translator.tokenizer,
+            as_json=input_form is Format.jsonl,
         )
+        kept = deque[Request]()
+        asked = remembered(asked, kept)
+        results = translator.stream(asked, options)
         show = not interactive and (output is not None or not sys.stdout.isatty())
+        start, number = time.perf_counter(), 0
         with progress("translating", "lines", total, show=show) as report:
             for number, result in enumerate(results, 1):
                 for warning in result.warnings:
                     report.note(warning)
-                write_text(stream, _lines(number, result, form, n_best))
+                write_text(stream, _lines(number, kept.popleft().text, result, form, n_best))
                 report.advance()
+        if show and sys.stderr.isatty():
+            typer.echo(_summary(number, time.perf_counter() - start), err=True)
 
 
-def _lines(number: int, result: "Translation", form: Format, n_best: int) -> Iterable[str]:
+def _lines(
+    number: int, text: str, result: "Translation", form: Format, n_best: int
+) -> Iterable[str]:
     if form is Format.jsonl:
-        return [json.dumps(_record(number, result), ensure_ascii=False)]
+        from kakehashi.commands.requests import json_line
+
+        return [json_line(_record(number, text, result))]
     if n_best == 1:
         return [result.text]
-    return [f"{number} ||| {text} ||| {score:.4f}" for text, score in result.hypotheses]
+    return [f"{number} ||| {h.text} ||| {h.score:.4f}" for h in result.hypotheses]
 
 
-def _record(number: int, result: "Translation") -> dict[str, Any]:
+def _record(number: int, text: str, result: "Translation") -> dict[str, Any]:
+    """What is told of a line; the keys are described in the user's guide."""
+    hypotheses = [_told(candidate) for candidate in result.hypotheses]
+    best = {key: value for key, value in hypotheses[0].items() if key != "text"}
     return {
         "line": number,
+        "source": text,
         "translation": result.text,
-        "score": result.score,
-        "hypotheses": [{"text": text, "score": score} for text, score in result.hypotheses],
-        "warnings": list(result.warnings),
+        **best,
+        "source_tokens": result.source_tokens,
+        "seconds": round(result.seconds, 6),
+        "hypotheses": hypotheses,
+        "warnings": result.warnings,
     }
+
+
+def _told(candidate: "Candidate") -> dict[str, Any]:
+    from kakehashi.inference.alignment import pharaoh
+
+    return {
+        "text": candidate.text,
+        "score": candidate.score,
+        "log_probability": candidate.log_probability,
+        "confidence": candidate.confidence,
+        "tokens": candidate.tokens,
+        "token_log_probabilities": candidate.token_log_probabilities,
+        "alignment": candidate.alignment,
+        "word_alignment": pharaoh(candidate.word_alignment),
+    }
+
+
+def _summary(lines: int, seconds: float) -> str:
+    return f"{lines:,} lines in {seconds:,.1f} s: {lines / max(seconds, 1e-9):,.1f} a second"

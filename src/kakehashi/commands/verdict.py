@@ -29,7 +29,7 @@ class Verdict:
         return "\n".join([*self._table(), "", *self._legend()])
 
     def _table(self) -> list[str]:
-        first, second = (system.path for system in self.systems)
+        first, second = (system.name for system in self.systems)
         rows = [["", "A", "B", "A - B", "p"]]
         found = zip(*self.evaluation.scores, self.evaluation.differences, strict=True)
         for a, b, difference in found:

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from importlib import import_module
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -32,6 +33,8 @@ _ESCAPED = re.compile(f"{ESCAPE}([se])")
 _TOO_LARGE = re.compile(r"Vocabulary size too high \(\d+\)\. Please set it to a value <= (\d+)")
 _TOO_SMALL = re.compile(r"Vocabulary size is smaller than required_chars\. \d+ vs (\d+)")
 _CONTROLS = frozenset((PAD, BOS, EOS))
+Span = tuple[int, int]
+"""From this character up to that one."""
 _LONGEST = 4192
 """Bytes of a line that SentencePiece trains on; it passes over longer ones without a word. Another
 limit would stand in the model, and make other bytes of every tokenizer."""
@@ -185,6 +188,25 @@ class Tokenizer:
         )
         return ids
 
+    def encode_spans(self, text: str) -> list[Span]:
+        """Where in the text each piece of `encode(text)` stands.
+
+        A piece that makes up a character together with others (a byte, a part of what
+        normalisation makes of one) has the place of that character; all of them but the last, and
+        the mark for a space that is put ahead of a text, are of no width.
+        """
+        escaped = writable(text, self._escapes)
+        found = self._processor.encode(escaped, out_type="offset_mapping")
+        return _unescaped(found["offsets"], escaped if len(escaped) > len(text) else "", len(text))
+
+    def decode_spans(self, ids: Sequence[int]) -> list[Span]:
+        """Where in `decode(ids)` each of the pieces stands, none of them PAD, BOS or EOS."""
+        if not ids:
+            return []
+        found = self._processor.decode([int(i) for i in ids], out_type="offset_mapping")
+        text = str(found["text"])
+        return _unescaped(found["offsets"], text, len(_unescape(text)))
+
     def normalise(self, texts: Sequence[str]) -> list[str]:
         """Each text as the pieces spell it, after the model's normalisation."""
         spelt = self._processor.normalize([writable(text, self._escapes) for text in texts])
@@ -209,6 +231,17 @@ class Tokenizer:
         rows = [int(i) for i in ids]
         self._check(rows)
         return [str(self._processor.id_to_piece(i)) for i in rows]
+
+    def numbers(self, pieces: Sequence[str]) -> list[int]:
+        """The numbers of pieces, as `pieces` writes them.
+
+        Raises TokenizerError for one that the vocabulary lacks.
+        """
+        ids = [int(self._processor.piece_to_id(piece)) for piece in pieces]
+        for piece, number in zip(pieces, ids, strict=True):
+            if number == UNK and piece != self._processor.id_to_piece(UNK):
+                raise TokenizerError(f"the vocabulary has no piece {piece!r}")
+        return ids
 
     def _check(self, ids: list[int]) -> None:
         if ids and not (min(ids) >= 0 and max(ids) < self.vocab_size):
@@ -251,6 +284,19 @@ def _unescape(text: str) -> str:
     if ESCAPE not in text:
         return text
     return _ESCAPED.sub(lambda found: SPACE if found[1] == "s" else ESCAPE, text)
+
+
+def _unescaped(spans: Iterable[Span], escaped: str, length: int) -> list[Span]:
+    """Spans of an escaped text as those of the text, which is so long."""
+    seconds = {found.end() - 1 for found in _ESCAPED.finditer(escaped)}
+    if not seconds:
+        return [(int(begin), int(end)) for begin, end in spans]
+    steps = (at not in seconds for at in range(len(escaped)))
+    places = [*list(accumulate(steps, initial=-1))[1:], length]
+    return [
+        (places[begin], places[end - 1] + 1 if end > begin else places[begin])
+        for begin, end in spans
+    ]
 
 
 def _training_failure(message: str, vocab_size: int) -> str:

@@ -3,15 +3,14 @@
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 from torch import Tensor
 
+from kakehashi.decoding.ranking import stable_top
 from kakehashi.symbols import EOS
 
 FIRST = EOS
 """Padding, unknown and BOS stand before EOS in the vocabulary and are never generated."""
-COLUMNS = 64
-"""A power of two, for which ``amax`` over lines runs at the speed of memory."""
 
 ROWS = 64
 
@@ -32,54 +31,10 @@ def top_tokens(
 ) -> tuple[Float[Tensor, "*rows k"], Int[Tensor, "*rows k"]]:
     """The k largest logits among the pieces that may be generated, and the pieces.
 
-    Largest first, and of equals the lower piece first: ``Tensor.topk`` leaves the order of equals
-    open, so rows with a draw at the border of the k are settled by a stable sort. (Pieces of logit
-    -inf, which cannot be said, come in any order.)
+    Largest first, and of equals the lower piece first.
     """
-    eligible = logits[..., FIRST:]
-    k = min(k, eligible.shape[-1])
-    if logits.device.type == "cpu" and eligible.shape[-1] >= 2 * COLUMNS * (k + 1):
-        values, tokens, drawn = _largest_by_columns(eligible, k)
-    else:
-        values, tokens = eligible.topk(min(k + 1, eligible.shape[-1]))
-        drawn = _draw(values, k)
-        values, tokens = values[..., :k], tokens[..., :k]
-    if bool(drawn.any()):
-        ordered, order = eligible[drawn].sort(dim=-1, descending=True, stable=True)
-        values[drawn], tokens[drawn] = ordered[..., :k], order[..., :k]
-    tokens, order = tokens.sort(dim=-1)
-    values, order = values.gather(-1, order).sort(dim=-1, descending=True, stable=True)
-    return values, tokens.gather(-1, order) + FIRST
-
-
-def _draw(values: Float[Tensor, "*rows n"], k: int) -> Bool[Tensor, "*rows"]:
-    """Rows of ordered values whose first k are not certain: the next one is as large."""
-    if values.shape[-1] <= k:
-        return torch.zeros_like(values[..., 0], dtype=torch.bool)
-    return (values[..., k - 1] == values[..., k]) & (values[..., k] > -torch.inf)
-
-
-def _largest_by_columns(
-    eligible: Float[Tensor, "*rows V"], k: int
-) -> tuple[Float[Tensor, "*rows k"], Int[Tensor, "*rows k"], Bool[Tensor, "*rows"]]:
-    """``eligible.topk(k)``, and in which rows a draw leaves it open, in a third of the time.
-
-    A row is read as a table of ``COLUMNS`` columns: the k largest stand in the k columns (and the
-    rest that fills no line of the table) of largest maximum.
-    """
-    lines = eligible.shape[-1] // COLUMNS
-    table = eligible[..., : lines * COLUMNS].unflatten(-1, (lines, COLUMNS))
-    largest, column = table.amax(dim=-2).topk(k + 1)
-    index = column[..., None, :k].expand(*column.shape[:-1], lines, k)
-    rest = eligible[..., lines * COLUMNS :]
-    candidates = torch.cat([table.gather(-1, index).flatten(-2), rest], dim=-1)
-    values, place = candidates.topk(k + 1)
-    drawn = _draw(largest, k) | _draw(values, k)
-    place = place[..., :k]
-    inside = place < lines * k
-    line, chosen = place // k, column.gather(-1, place % k)
-    token = torch.where(inside, line * COLUMNS + chosen, place + lines * (COLUMNS - k))
-    return values[..., :k], token, drawn
+    values, places = stable_top(logits[..., FIRST:], k)
+    return values, places + FIRST
 
 
 def log_probabilities(

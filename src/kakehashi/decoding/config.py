@@ -14,27 +14,53 @@ class DecodingConfig:
     """Hypotheses kept for each sentence; 1 is greedy search."""
     length_penalty: float = 1.0
     """Score = log probability / length ** length_penalty; 0 prefers short translations."""
+    coverage_penalty: float = 0.0
+    """Weight of the coverage penalty in the score: greater values prefer translations that attend
+    to every source piece (Wu et al., 2016, equation 14); 0 is off."""
+    min_ratio: float = 0.0
+    """A translation has at least min_ratio * (source pieces) pieces, rounded down and EOS counted
+    on both sides; 0 is off."""
     max_ratio: float = 2.0
     """A translation has at most max_ratio * (source pieces) + max_extra pieces, EOS counted on
     both sides: a function of the sentence alone, never of the batch it stands in."""
     max_extra: int = 16
+    no_repeat_ngram: int = 0
+    """No n pieces in a row are said twice in a translation; 0 is off."""
+    repetition_penalty: float = 1.0
+    """Logits of pieces that were said are divided by it, or multiplied where negative: greater
+    values repeat less (Keskar et al., 2019, section 4.1); 1 is off."""
     batch_size: int = 64
     """Sentences decoded together at most (fewer where they are long)."""
 
     def __post_init__(self) -> None:
-        if self.beam < 1:
-            raise ConfigError(f"decoding.beam is {self.beam}; it must be at least 1")
-        if not self.length_penalty >= 0:
-            raise ConfigError(
-                f"decoding.length_penalty is {self.length_penalty}; it must be 0 or more"
-            )
+        for setting, least in (("beam", 1), ("batch_size", 1), ("no_repeat_ngram", 0)):
+            if getattr(self, setting) < least:
+                raise ConfigError(
+                    f"decoding.{setting} is {getattr(self, setting)}; it must be at least {least}"
+                )
+        for setting, lowest in (
+            ("length_penalty", 0),
+            ("coverage_penalty", 0),
+            ("repetition_penalty", 1),
+        ):
+            if not lowest <= getattr(self, setting) < float("inf"):
+                raise ConfigError(
+                    f"decoding.{setting} is {getattr(self, setting)}; it must be {lowest} or more"
+                )
         if not self.max_ratio >= 0 or self.max_extra < 1:
             raise ConfigError(
                 f"decoding.max_ratio is {self.max_ratio} and decoding.max_extra {self.max_extra}; "
                 "they must be at least 0 and 1, so that every translation may have a piece"
             )
-        if self.batch_size < 1:
-            raise ConfigError(f"decoding.batch_size is {self.batch_size}; it must be at least 1")
+        if not 0 <= self.min_ratio <= self.max_ratio:
+            raise ConfigError(
+                f"decoding.min_ratio is {self.min_ratio}; it must be from 0 to decoding.max_ratio, "
+                f"{self.max_ratio}"
+            )
+
+
+_LATER = {"coverage_penalty", "min_ratio", "no_repeat_ngram", "repetition_penalty"}
+"""Settings that models saved before there were any do not name: in those they are off."""
 
 
 def decoding_config(settings: dict[str, Any]) -> DecodingConfig:
@@ -46,7 +72,7 @@ def decoding_config(settings: dict[str, Any]) -> DecodingConfig:
     known = {f.name for f in fields(DecodingConfig)}
     if unknown := sorted(set(settings) - known):
         raise ConfigError(f"unknown decoding setting: {', '.join(unknown)}")
-    if missing := sorted(known - set(settings)):
+    if missing := sorted(known - _LATER - set(settings)):
         raise ConfigError(f"decoding settings lack {', '.join(missing)}")
     return DecodingConfig(**settings)
 

@@ -7,6 +7,7 @@ from jaxtyping import Int
 from torch import Tensor
 
 from kakehashi.decoding.candidates import log_probabilities, top_tokens
+from kakehashi.decoding.competition import Competition, let_end
 from kakehashi.decoding.hypothesis import Hypothesis
 from kakehashi.models.interface import Encoded, TranslationModel
 from kakehashi.symbols import BOS, EOS
@@ -19,6 +20,7 @@ def greedy_search(
     *,
     max_lengths: Int[Tensor, " B"],
     length_penalty: float,
+    competition: Competition | None = None,
 ) -> list[list[Hypothesis]]:
     """The most probable piece at every step, until EOS or the limit; one hypothesis a sentence.
 
@@ -30,13 +32,24 @@ def greedy_search(
     sentence = torch.arange(sentences, device=device)
     limit = max_lengths.to(device)
     log_probability = torch.zeros(sentences, device=device)
+    competing = log_probability
     ids = torch.zeros(sentences, 0, dtype=torch.int64, device=device)
     tokens = torch.full((sentences, 1), BOS, device=device)
     state = model.start(encoded, 1)
     while True:
         logits, state = model.step(tokens, state)
-        _, token = top_tokens(logits[:, 0], 1)
-        log_probability = log_probability + log_probabilities(logits, token.unsqueeze(1))[:, 0, 0]
+        if competition is None:
+            _, token = top_tokens(logits[:, 0], 1)
+            own = log_probabilities(logits, token.unsqueeze(1))
+            log_probability = log_probability + own[:, 0, 0]
+            competing = log_probability
+        else:
+            own, scores = competition.scores(logits, ids.unsqueeze(1), sentence)
+            alive = torch.ones_like(tokens, dtype=torch.bool)
+            let_end(scores, own, alive, alive[:, 0])
+            token = scores[:, 0].argmax(dim=-1, keepdim=True)
+            log_probability = log_probability + own[:, 0].gather(1, token)[:, 0]
+            competing = competing + scores[:, 0].gather(1, token)[:, 0]
         ids = torch.cat([ids, token], dim=1)
         ended = token[:, 0] == EOS
         done = ended | (limit <= ids.shape[1])
@@ -44,14 +57,14 @@ def greedy_search(
             for row in done.nonzero().flatten().tolist():
                 pieces, finished = tuple(ids[row].tolist()), bool(ended[row])
                 total = float(log_probability[row])
-                score = float(log_probability[row] / len(pieces) ** length_penalty)
+                score = float(competing[row] / len(pieces) ** length_penalty)
                 content = pieces[:-1] if finished else pieces
                 found[int(sentence[row])] = [Hypothesis(content, score, total, finished)]
             kept = (~done).nonzero().flatten()
             if not len(kept):
                 return found
             sentence, limit = sentence[kept], limit[kept]
-            log_probability, ids = log_probability[kept], ids[kept]
+            log_probability, competing, ids = log_probability[kept], competing[kept], ids[kept]
             state = model.select(state, kept.unsqueeze(1), kept)
             token = token[kept]
         tokens = token

@@ -3,16 +3,14 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeVar
 
-import torch
-from jaxtyping import Bool, Int
-from torch import Tensor
-
 from kakehashi.errors import DataError
-from kakehashi.symbols import EOS, PAD
 
 PIECES_A_SENTENCE = 64
 """A batch of n sentences is allowed n times as many padded source pieces: fewer long sentences go
 together, so that memory does not grow with their length."""
+
+WINDOW = 32
+"""Batches read ahead, so that sentences of like length can be decoded together."""
 
 T = TypeVar("T")
 
@@ -52,15 +50,3 @@ def length_batches(lengths: Sequence[int], batch_size: int) -> Iterator[list[int
         batch.append(index)
     if batch:
         yield batch
-
-
-def source_tensors(
-    rows: Sequence[Sequence[int]], device: torch.device
-) -> tuple[Int[Tensor, "B M"], Bool[Tensor, "B M"]]:
-    """Pieces without EOS as the padded source of a model, and True where a piece or EOS stands."""
-    lengths = torch.tensor([len(row) + 1 for row in rows])
-    source = torch.full((len(rows), int(lengths.max())), PAD)
-    for place, row in zip(source, rows, strict=True):
-        place[: len(row) + 1] = torch.tensor([*row, EOS])
-    allowed = torch.arange(source.shape[1]) < lengths.unsqueeze(1)
-    return source.to(device), allowed.to(device)

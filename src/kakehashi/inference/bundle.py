@@ -1,33 +1,28 @@
-"""A finished model as a folder, and getting it back.
-
-``config.json`` (what it is), ``model.safetensors`` (the weights), ``tokenizer.model`` (the
-pieces), ``README.md`` (the model card), and where the training text is known
-``training_hashes.safetensors`` (which sentences were in it). Nothing in it is a program: no file is
-unpickled.
-"""
+"""A finished model from its folder, ready for use."""
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from kakehashi.data.seen import TrainingSentences
 from kakehashi.data.tokenizer import Tokenizer
-from kakehashi.errors import BundleError, TokenizerError
-from kakehashi.inference.settings import BundleConfig, parse_settings
+from kakehashi.decoding.ensemble import Ensemble
+from kakehashi.errors import BundleError
+from kakehashi.inference.folder import (
+    CONFIG,
+    WEIGHTS,
+    bundle_folder,
+    read_config,
+    read_content,
+    read_tokenizer,
+)
+from kakehashi.inference.settings import BundleConfig
 from kakehashi.inference.weights import load_weights
 from kakehashi.models.build import build_model
 from kakehashi.models.interface import TranslationModel
-
-CONFIG, WEIGHTS, TOKENIZER, CARD = (
-    "config.json",
-    "model.safetensors",
-    "tokenizer.model",
-    "README.md",
-)
-TRAINING_HASHES = "training_hashes.safetensors"
 
 
 @dataclass(frozen=True)
@@ -37,29 +32,6 @@ class Bundle:
     model: TranslationModel[Any]
     tokenizer: Tokenizer
     config: BundleConfig
-
-
-def bundle_folder(path: str | Path) -> Path:
-    """The model folder that a path means: itself, or ``model`` in a training run's folder.
-
-    Raises:
-        BundleError: when there is neither; says what was found instead.
-    """
-    path = Path(path).expanduser()
-    for folder in (path, path / "model"):
-        if (folder / CONFIG).is_file():
-            return folder
-    if not path.exists():
-        raise BundleError(
-            f"there is no model folder {path} (looked from {Path.cwd()}); a training run writes "
-            "one to its run folder when it ends"
-        )
-    if not path.is_dir():
-        raise BundleError(f"{path} is a file; give the model folder that holds {CONFIG}")
-    raise BundleError(
-        f"{path} is not a model folder: it holds no {CONFIG} (a run folder holds its model, in "
-        "model/, only once the run has finished)"
-    )
 
 
 def load_bundle(path: str | Path, device: str | torch.device = "cpu") -> Bundle:
@@ -73,9 +45,9 @@ def load_bundle(path: str | Path, device: str | torch.device = "cpu") -> Bundle:
             what to do.
     """
     folder = bundle_folder(path)
-    config = _read_config(folder)
-    tokenizer = _read_tokenizer(folder, config)
-    content = _read(folder, WEIGHTS)
+    config = read_config(folder)
+    tokenizer = read_tokenizer(folder, config)
+    content = read_content(folder, WEIGHTS)
     name = str(folder / WEIGHTS)
     # Drawing the first weights (which are then replaced) must not disturb the caller's numbers.
     with torch.random.fork_rng(devices=[]):
@@ -89,51 +61,28 @@ def load_bundle(path: str | Path, device: str | torch.device = "cpu") -> Bundle:
     return Bundle(model.to(device).eval().requires_grad_(False), tokenizer, config)
 
 
-def training_sentences(path: str | Path) -> TrainingSentences | None:
-    """What a model folder, or the one inside a run folder, keeps of the training text; or None.
+def together(bundles: Sequence[Bundle]) -> TranslationModel[Any]:
+    """The one model there is, or an ensemble of several.
 
     Raises:
-        BundleError: when there is no model folder.
-        DataError: when the file is damaged.
+        BundleError: when they differ in tokenizer or languages.
     """
-    file = bundle_folder(path) / TRAINING_HASHES
-    return TrainingSentences.load(file) if file.is_file() else None
-
-
-def _read_config(folder: Path) -> BundleConfig:
-    name = str(folder / CONFIG)
-    try:
-        text = _read(folder, CONFIG).decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise BundleError(f"{name} is damaged (not UTF-8); copy it again") from error
-    return parse_settings(text, name)
-
-
-def _read_tokenizer(folder: Path, config: BundleConfig) -> Tokenizer:
-    name = str(folder / TOKENIZER)
-    try:
-        tokenizer = Tokenizer.from_bytes(_read(folder, TOKENIZER))
-    except TokenizerError as error:
-        raise BundleError(f"{name} is damaged ({error}); copy the folder again") from error
-    if tokenizer.fingerprint != config.tokenizer_sha256:
-        raise BundleError(
-            f"{name} is another tokenizer than the model was trained with (fingerprint "
-            f"{tokenizer.fingerprint[:12]}, {CONFIG} says {config.tokenizer_sha256[:12]}); copy "
-            "the folder again"
-        )
-    if tokenizer.vocab_size != config.vocab_size:
-        raise BundleError(
-            f"{name} has {tokenizer.vocab_size:,} pieces, {CONFIG} says {config.vocab_size:,}"
-        )
-    return tokenizer
-
-
-def _read(folder: Path, file: str) -> bytes:
-    try:
-        return (folder / file).read_bytes()
-    except FileNotFoundError as error:
-        raise BundleError(
-            f"the model folder {folder} lacks {file}; copy the whole folder again"
-        ) from error
-    except OSError as error:
-        raise BundleError(f"cannot read {folder / file}: {error.strerror or error}") from error
+    first = bundles[0]
+    for number, other in enumerate(bundles[1:], 2):
+        if other.config.tokenizer_sha256 != first.config.tokenizer_sha256:
+            raise BundleError(
+                f"model 1 and model {number} of the ensemble have different tokenizers "
+                f"(fingerprints {first.config.tokenizer_sha256[:12]} and "
+                f"{other.config.tokenizer_sha256[:12]}): only models that share one can be asked "
+                "for the same next piece, as those are that were trained on the same text with the "
+                "same tokenizer settings"
+            )
+        languages = [(b.config.source_language, b.config.target_language) for b in (first, other)]
+        if languages[0] != languages[1]:
+            raise BundleError(
+                f"model 1 translates {' to '.join(languages[0])} and model {number} "
+                f"{' to '.join(languages[1])}: an ensemble is of one direction"
+            )
+    if len(bundles) == 1:
+        return first.model
+    return Ensemble([bundle.model for bundle in bundles]).eval()

@@ -12,7 +12,7 @@ from kakehashi.data.seen import TrainingSentences
 from kakehashi.data.tokenizer import Tokenizer
 from kakehashi.decoding.config import DecodingConfig
 from kakehashi.errors import BundleError
-from kakehashi.inference.bundle import CARD, CONFIG, TOKENIZER, TRAINING_HASHES, WEIGHTS
+from kakehashi.inference.folder import CARD, CONFIG, TOKENIZER, TRAINING_HASHES, WEIGHTS
 from kakehashi.inference.settings import BundleConfig, dump_settings
 from kakehashi.inference.weights import dump_weights
 from kakehashi.models.interface import TranslationModel

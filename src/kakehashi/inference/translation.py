@@ -3,11 +3,47 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from math import fsum
+from itertools import accumulate, chain
+from math import exp, fsum
+from typing import TYPE_CHECKING
 
-from kakehashi.decoding.hypothesis import Hypothesis
+from kakehashi.decoding.rules import Rules
+from kakehashi.inference.alignment import Pairs
+
+if TYPE_CHECKING:
+    from kakehashi.decoding.hypothesis import Hypothesis
+    from kakehashi.inference.engine import Followed
 
 _CONTROL = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x9f]")
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One translation of a line."""
+
+    text: str
+    score: float
+    """What ranked it: ``log p / length ** length_penalty``, see ``DecodingConfig``."""
+    log_probability: float
+    """Natural logarithm of the model's probability of all pieces, EOS included."""
+    tokens: tuple[str, ...] = ()
+    """Its pieces, EOS last; these four are there when ``details`` are asked for."""
+    token_log_probabilities: tuple[float, ...] = ()
+    """Of each piece given those before it."""
+    alignment: Pairs = ()
+    """Source token, token: see ``piece_alignment``."""
+    word_alignment: Pairs = ()
+    """Word of the line, word of ``text``: those that white space divides, from 0."""
+
+    @property
+    def confidence(self) -> float | None:
+        """The geometric mean of its pieces' probabilities; None where they were not asked for.
+
+        A number between 0 and 1 to tell translations of a model apart, not a chance of being right.
+        """
+        if not self.token_log_probabilities:
+            return None
+        return exp(fsum(self.token_log_probabilities) / len(self.token_log_probabilities))
 
 
 @dataclass(frozen=True)
@@ -16,14 +52,24 @@ class Translation:
 
     text: str
     score: float
-    """``log p / length ** length_penalty`` of the best hypothesis; 0 for a blank line. The mean of
-    its parts' scores for a line that was translated in parts."""
-    hypotheses: tuple[tuple[str, float], ...]
-    """The n-best list, best first: texts and scores; the first is ``text`` and ``score``."""
+    """Of the best candidate; 0 for a blank line. The mean of its parts' scores for a line that was
+    translated in parts."""
+    hypotheses: tuple[Candidate, ...]
+    """The n-best list, best first; the first has ``text`` and ``score``."""
     warnings: tuple[str, ...] = ()
     """What the reader should know: in one sentence that the line is longer than the model's
     training and was translated in parts, or that a translation did not come to an end; in another
-    one that user-defined symbols were lost or added."""
+    one that user-defined symbols were lost or added; in a third that there was no room for what was
+    required."""
+    source_tokens: tuple[str, ...] = ()
+    """The line's pieces, EOS last (after each part of a line that was translated in parts); there
+    when ``details`` are asked for."""
+    seconds: float = field(default=0.0, compare=False)
+    """Time that its decoding took, an equal share of that of the lines it was decoded with."""
+
+
+BLANK = Translation("", 0.0, (Candidate("", 0.0, 0.0),))
+"""What becomes of a line without visible characters."""
 
 
 @dataclass
@@ -36,8 +82,15 @@ class Line:
     """Pieces of the whole line, EOS included."""
     parts: list[list[int]]
     """Pieces of each part without EOS; none for a blank line."""
-    found: dict[int, list[Hypothesis]] = field(default_factory=dict)
+    rules: Rules = field(default_factory=Rules)
+    text: str = ""
+    texts: list[str] = field(default_factory=list)
+    """What the parts are made of."""
+    found: dict[int, list["Hypothesis"]] = field(default_factory=dict)
     """The n-best list of each part."""
+    read: dict[int, list["Followed"]] = field(default_factory=dict)
+    """Each of those followed once more, where details are asked for."""
+    seconds: float = 0.0
 
     @property
     def done(self) -> bool:
@@ -64,26 +117,49 @@ class Line:
 
 
 def join_parts(
-    parts: Sequence[Sequence[tuple[str, float]]], n_best: int, joint: str
-) -> tuple[tuple[str, float], ...]:
-    """The ``n_best`` best ways to take a hypothesis of each part, best first.
+    parts: Sequence[Sequence[Candidate]], n_best: int, joint: str
+) -> tuple[Candidate, ...]:
+    """The ``n_best`` best ways to take a candidate of each part, best first.
 
     Args:
-        parts: the n-best list of each part: texts and scores, best first.
+        parts: the n-best list of each part, best first.
         n_best: how many to return at most.
         joint: what to put between two parts.
 
     Returns:
-        Joined texts, and the mean of their parts' scores. The first is made of the best ones.
+        Joined candidates, with the mean of their parts' scores. The first is made of the best ones.
     """
     if len(parts) == 1:
         return tuple(parts[0][:n_best])
-    chosen: list[tuple[tuple[str, ...], tuple[float, ...]]] = [((), ())]
+    chosen: list[tuple[Candidate, ...]] = [()]
     for part in parts:
-        longer = [((*t, text), (*s, score)) for t, s in chosen for text, score in part]
+        longer = [(*way, candidate) for way in chosen for candidate in part]
         # An exact sum: equal parts in another order are equal, and stay in the order of the parts.
-        chosen = sorted(longer, key=lambda way: -fsum(way[1]))[:n_best]
-    return tuple((joint.join(filter(None, t)), fsum(s) / len(parts)) for t, s in chosen)
+        chosen = sorted(longer, key=lambda way: -fsum(c.score for c in way))[:n_best]
+    return tuple(_joined(way, joint) for way in chosen)
+
+
+def _joined(way: Sequence[Candidate], joint: str) -> Candidate:
+    starts = accumulate((len(c.tokens) for c in way), initial=0)
+    words, text = list[tuple[int, int]](), ""
+    for candidate in way:
+        text += joint if text and candidate.text else ""
+        # The first word of a part goes on with the last one of the part before without a joint.
+        within = bool(text) and not text[-1].isspace() and not candidate.text[:1].isspace()
+        first = len(text.split()) - within
+        words += [(i, first + j) for i, j in candidate.word_alignment]
+        text += candidate.text
+    return Candidate(
+        text,
+        fsum(c.score for c in way) / len(way),
+        fsum(c.log_probability for c in way),
+        tuple(chain.from_iterable(c.tokens for c in way)),
+        tuple(chain.from_iterable(c.token_log_probabilities for c in way)),
+        tuple(
+            (i, start + j) for c, start in zip(way, starts, strict=False) for i, j in c.alignment
+        ),
+        tuple(words),
+    )
 
 
 def one_line(text: str) -> str:

@@ -1,46 +1,49 @@
 """Translating lines of text with a finished model."""
 
+import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
-from typing import Self
-
-import torch
+from typing import TYPE_CHECKING, Self
 
 from kakehashi.data.reading import is_blank
-from kakehashi.decoding.beam import beam_search
+from kakehashi.data.tokenizer import Tokenizer
 from kakehashi.decoding.config import DecodingConfig
-from kakehashi.decoding.greedy import greedy_search
-from kakehashi.decoding.hypothesis import Hypothesis, max_lengths
+from kakehashi.decoding.mbr import by_expected_utility
+from kakehashi.decoding.rules import Rules
 from kakehashi.errors import ConfigError
-from kakehashi.inference.batches import length_batches, source_tensors, windows
-from kakehashi.inference.bundle import Bundle, load_bundle
-from kakehashi.inference.device import choose_device
+from kakehashi.evaluation.chrf import pairwise_chrf
+from kakehashi.inference.alignment import Pairs, piece_alignment, word_alignment
+from kakehashi.inference.batches import WINDOW, length_batches, windows
+from kakehashi.inference.engine import Engine, Followed
+from kakehashi.inference.line_words import line_words, piece_words, written_words
+from kakehashi.inference.options import MinimumRisk, Options
 from kakehashi.inference.parts import joint, parts
+from kakehashi.inference.request import Request
+from kakehashi.inference.scoring import (
+    Aligned,
+    Scored,
+    aligned,
+    scored_pairs,
+    scored_tokens,
+)
+from kakehashi.inference.settings import BundleConfig
 from kakehashi.inference.symbols import changed_symbols
-from kakehashi.inference.translation import Line, Translation, join_parts, one_line
-from kakehashi.models.interface import AttentionMaps
-from kakehashi.symbols import BOS, EOS
+from kakehashi.inference.translation import (
+    BLANK,
+    Candidate,
+    Line,
+    Translation,
+    join_parts,
+    one_line,
+)
+from kakehashi.symbols import EOS
 
-WINDOW = 32
-"""Batches read ahead, so that sentences of like length can be decoded together."""
-
-
-@dataclass(frozen=True)
-class Attention:
-    """How a model attends while it writes one translation."""
-
-    maps: AttentionMaps
-    """Of one sentence: B = 1. Row n is the step that reads ``target_input[n]`` and writes
-    ``target_output[n]``."""
-    source: tuple[str, ...]
-    """Pieces of the line, EOS last."""
-    target_input: tuple[str, ...]
-    """BOS, then the pieces of the translation."""
-    target_output: tuple[str, ...]
-    """The pieces of the translation, EOS last."""
+if TYPE_CHECKING:
+    from kakehashi.decoding.hypothesis import Hypothesis
+    from kakehashi.inference.bundle import Bundle
 
 
 class Translator:
@@ -50,205 +53,300 @@ class Translator:
     nothing (scores within 1e-4, the room that floating point takes).
     """
 
-    def __init__(self, bundle: Bundle) -> None:
-        self.model = bundle.model
-        self.tokenizer = bundle.tokenizer
-        self.config = bundle.config
-        self.device = next(bundle.model.parameters()).device
-        symbols = bundle.tokenizer.settings.symbols
-        self._symbols = dict(zip(bundle.tokenizer.symbol_numbers(), symbols, strict=True))
+    def __init__(self, engine: Engine, tokenizer: Tokenizer, config: BundleConfig) -> None:
+        self.engine = engine
+        self.tokenizer = tokenizer
+        self.config = config
+        symbols = tokenizer.settings.symbols
+        self._symbols = dict(zip(tokenizer.symbol_numbers(), symbols, strict=True))
 
     @classmethod
-    def load(cls, path: str | Path, device: str | None = None) -> Self:
-        """From a model folder or a run folder.
+    def load(
+        cls,
+        path: str | Path | Sequence[str | Path],
+        device: str | None = None,
+        engine: str = "torch",
+    ) -> Self:
+        """From a model folder or a run folder; from several, which then translate as one.
+
+        At every step an ensemble takes the mean of what its models expect. They must share the
+        tokenizer; the search is that of the first.
 
         Args:
-            path: the folder.
+            path: the folder, or several.
             device: cpu (the default), cuda, or auto: the GPU if there is one.
+            engine: torch, or ctranslate2 for one Transformer that was exported for it (the folder
+                of the export, or one that holds it as ``ctranslate2``).
 
         Raises:
-            BundleError: when the folder cannot be used.
-            ConfigError: when the device cannot.
+            BundleError: when a folder cannot be used, or the models do not go together.
+            ConfigError: when the device or the engine cannot.
         """
-        return cls(load_bundle(path, choose_device(device)))
+        paths = [path] if isinstance(path, str | Path) else path
+        if engine == "ctranslate2":
+            from kakehashi.inference.exported import load_exported
+
+            if len(paths) > 1:
+                raise ConfigError("the ctranslate2 engine runs one model: use --engine torch")
+            return cls(*load_exported(paths[0], device))
+        if engine != "torch":
+            raise ConfigError(f"unknown engine {engine!r}; there are torch and ctranslate2")
+        from kakehashi.inference.bundle import load_bundle
+        from kakehashi.inference.device import choose_device
+
+        chosen = choose_device(device)
+        return cls.of(*(load_bundle(one, chosen) for one in paths))
+
+    @classmethod
+    def of(cls, *bundles: "Bundle") -> Self:
+        """With a model that has been loaded, or just trained; with several, an ensemble.
+
+        Raises:
+            BundleError: when they differ in tokenizer or languages.
+        """
+        from kakehashi.inference.bundle import together
+        from kakehashi.inference.torch_engine import TorchEngine
+
+        first = bundles[0]
+        return cls(TorchEngine(together(bundles)), first.tokenizer, first.config)
 
     def translate(
-        self,
-        lines: Sequence[str],
-        *,
-        beam: int | None = None,
-        length_penalty: float | None = None,
-        n_best: int = 1,
-        batch_size: int | None = None,
+        self, lines: Sequence[str | Request], options: Options | None = None
     ) -> list[Translation]:
         """One translation a line, in order; see ``stream``."""
-        return list(
-            self.stream(
-                lines,
-                beam=beam,
-                length_penalty=length_penalty,
-                n_best=n_best,
-                batch_size=batch_size,
-            )
-        )
+        return list(self.stream(lines, options))
 
     def stream(
-        self,
-        lines: Iterable[str],
-        *,
-        beam: int | None = None,
-        length_penalty: float | None = None,
-        n_best: int = 1,
-        batch_size: int | None = None,
+        self, lines: Iterable[str | Request], options: Options | None = None
     ) -> Iterator[Translation]:
         """Translate lines as they come, in order, reading 32 batches ahead.
 
         With a batch size of 1 nothing is read ahead: every line is answered before the next is
         asked for. A line without visible characters comes out empty, without being decoded. A line
         longer than any sentence of the model's training is cut into parts, near sentence ends where
-        it has some; each is translated by itself, and a warning says so. A translation is one
-        line: line breaks that a model writes become spaces.
+        it has some, unless there are rules for its translation; each part is translated by itself,
+        and a warning says so. A translation is one line: line breaks that a model writes become
+        spaces.
 
         Args:
-            lines: source text, one sentence (or what the model was trained on) a line.
-            beam: hypotheses kept for each sentence; 1 is greedy. None: as the model says.
-            length_penalty: see ``DecodingConfig``. None: as the model says.
-            n_best: hypotheses to return for each line, at most ``beam``.
-            batch_size: sentences decoded together at most. None: as the model says.
+            lines: source text, one sentence (or what the model was trained on) a line; a
+                ``Request`` is a line with rules for its translation.
+            options: how; None: as the model says.
 
         Raises:
-            ConfigError: for a setting out of range.
+            ConfigError: for an option out of range.
             DataError: whatever ``lines`` raises, after the lines before it have been translated.
         """
         if isinstance(lines, str):
             raise TypeError("lines must be a list of lines, not one text: use [text]")
-        default = self.config.decoding
-        config = replace(
-            default,
-            beam=default.beam if beam is None else beam,
-            length_penalty=default.length_penalty if length_penalty is None else length_penalty,
-            batch_size=default.batch_size if batch_size is None else batch_size,
-        )
-        if not 1 <= n_best <= config.beam:
-            raise ConfigError(
-                f"an n-best list of {n_best} needs a beam of at least that; the beam is "
-                f"{config.beam}"
-            )
-        return self._windows(lines, config, n_best)
+        options = options or Options()
+        config = options.search(self.config.decoding)
+        return self._windows(lines, config, options)
 
     def _windows(
-        self, lines: Iterable[str], config: DecodingConfig, n_best: int
+        self, lines: Iterable[str | Request], config: DecodingConfig, options: Options
     ) -> Iterator[Translation]:
         size = 1 if config.batch_size == 1 else WINDOW * config.batch_size
         first = 1
         for window in windows(lines, size):
-            yield from self._window(self._read(window, first), config, n_best)
+            yield from self._window(self._read(window, first), config, options)
             first += len(window)
 
-    def _read(self, lines: list[str], first: int) -> list[Line]:
+    def _read(self, lines: list[str | Request], first: int) -> list[Line]:
         """Pieces of each line; a line longer than the model's training in parts."""
         read = []
-        for number, (line, row) in enumerate(
-            zip(lines, self.tokenizer.encode_batch(lines), strict=True), first
-        ):
-            rows = [] if is_blank(line) else [row]
-            if rows and not self._fits(row):
-                whole = parts(line, lambda part: self._fits(self.tokenizer.encode(part)))
-                rows = self.tokenizer.encode_batch(list(whole))
-            read.append(Line(number, len(row) + 1, rows))
+        requests = [Request(line) if isinstance(line, str) else line for line in lines]
+        rows = self.tokenizer.encode_batch([request.text for request in requests])
+        for number, (request, row) in enumerate(zip(requests, rows, strict=True), first):
+            line, rules = request.text, request.rules(self.tokenizer)
+            texts, pieces = ([], []) if is_blank(line) else ([line], [row])
+            if pieces and rules.empty and not self._fits(row):
+                texts = list(parts(line, lambda part: self._fits(self.tokenizer.encode(part))))
+                pieces = self.tokenizer.encode_batch(texts)
+            read.append(Line(number, len(row) + 1, pieces, rules, line, texts))
         return read
 
     def _fits(self, row: Sequence[int]) -> bool:
         return len(row) + 1 <= self.config.max_length
 
     def _window(
-        self, lines: list[Line], config: DecodingConfig, n_best: int
+        self, lines: list[Line], config: DecodingConfig, options: Options
     ) -> Iterator[Translation]:
         """Decode the parts of all lines by length; each line comes out once those before it have.
 
         A long line, decoded last, does not hold up those before it. Equal parts are decoded once.
         """
-        places: dict[tuple[int, ...], list[tuple[Line, int]]] = {}
+        places: dict[tuple[tuple[int, ...], Rules], list[tuple[Line, int]]] = {}
         for line in lines:
-            for number, row in enumerate(line.parts):
-                places.setdefault(tuple(row), []).append((line, number))
-        rows = list(places)
+            for number, part in enumerate(line.parts):
+                places.setdefault((tuple(part), line.rules), []).append((line, number))
+        keys = list(places)
         waiting = deque(lines)
-        for batch in length_batches([len(row) + 1 for row in rows], config.batch_size):
-            found = self._search([rows[index] for index in batch], config, n_best)
-            for index, hypotheses in zip(batch, found, strict=True):
-                for line, number in places[rows[index]]:
-                    line.found[number] = hypotheses
+        for batch in length_batches([len(row) + 1 for row, _ in keys], config.batch_size):
+            chosen = [keys[index] for index in batch]
+            rows = [row for row, _ in chosen]
+            start = time.perf_counter()
+            found = self._search(rows, [rules for _, rules in chosen], config, options)
+            read = self._follow(rows, found) if options.details else [[] for _ in batch]
+            seconds = (time.perf_counter() - start) / len(batch)
+            for key, hypotheses, followed in zip(chosen, found, read, strict=True):
+                for line, number in places[key]:
+                    line.found[number], line.read[number] = hypotheses, followed
+                    line.seconds += seconds
             while waiting and waiting[0].done:
-                yield self._translation(waiting.popleft(), n_best)
+                yield self._translation(waiting.popleft(), options)
         for line in waiting:  # nothing but blank lines
-            yield self._translation(line, n_best)
+            yield self._translation(line, options)
 
     def _search(
-        self, rows: Sequence[Sequence[int]], config: DecodingConfig, n_best: int
-    ) -> list[list[Hypothesis]]:
-        source, allowed = source_tensors(rows, self.device)
-        limits = max_lengths(allowed, config)
-        with torch.inference_mode():
-            encoded = self.model.encode(source, allowed)
-        if config.beam == 1:
-            return greedy_search(
-                self.model, encoded, max_lengths=limits, length_penalty=config.length_penalty
+        self,
+        rows: Sequence[tuple[int, ...]],
+        rules: Sequence[Rules],
+        config: DecodingConfig,
+        options: Options,
+    ) -> list[list["Hypothesis"]]:
+        method = options.method
+        given = None if all(each.empty for each in rules) else rules
+        if not isinstance(method, MinimumRisk):
+            return self.engine.search(
+                rows, config=config, method=method, n_best=options.n_best, rules=given
             )
-        return beam_search(
-            self.model,
-            encoded,
-            beam=config.beam,
-            max_lengths=limits,
-            length_penalty=config.length_penalty,
-            n_best=n_best,
+        drawn = self.engine.search(
+            rows, config=config, method=method.sampling, n_best=method.samples, rules=given
         )
+        return [self._least_risk(samples)[: options.n_best] for samples in drawn]
 
-    def _translation(self, line: Line, n_best: int) -> Translation:
+    def _least_risk(self, drawn: list["Hypothesis"]) -> list["Hypothesis"]:
+        """The different samples of a sentence by expected chrF, which is then their score."""
+        texts = [one_line(self.tokenizer.decode(hypothesis.ids)) for hypothesis in drawn]
+        ranked = by_expected_utility(texts, pairwise_chrf)
+        return [replace(drawn[each.first], score=each.utility) for each in ranked]
+
+    def _follow(
+        self, rows: Sequence[tuple[int, ...]], found: list[list["Hypothesis"]]
+    ) -> list[list[Followed]]:
+        """Each hypothesis read once more: what a search throws away of it."""
+        sources = [row for row, some in zip(rows, found, strict=True) for _ in some]
+        targets = [hypothesis.ids for some in found for hypothesis in some]
+        followed = iter(self.engine.follow(sources, targets, attending=True))
+        return [[next(followed) for _ in some] for some in found]
+
+    def _translation(self, line: Line, options: Options) -> Translation:
         if not line.parts:
-            return Translation("", 0.0, (("", 0.0),))
-        found = [line.found[number] for number in range(len(line.parts))]
-        texts = [
-            [(one_line(self.tokenizer.decode(h.ids)), h.score) for h in part] for part in found
-        ]
-        best = join_parts(texts, n_best, joint(self.config.target_language))
+            return BLANK
+        found = [self._candidates(line, number) for number in range(len(line.parts))]
+        best = join_parts(found, options.n_best, joint(self.config.target_language))
         warnings = line.warnings(self.config.max_length)
-        read, written = chain(*line.parts), chain(*(part[0].ids for part in found))
-        if changed := changed_symbols(read, written, self._symbols):
+        firsts = (line.found[number][0].ids for number in range(len(line.parts)))
+        if changed := changed_symbols(chain(*line.parts), chain(*firsts), self._symbols):
             warnings += (f"line {line.number}: the translation {changed}",)
-        return Translation(*best[0], best, warnings)
+        if missing := self._missing(line):
+            warnings += (f"line {line.number}: the translation {missing}",)
+        tokens: tuple[str, ...] = ()
+        if options.details:
+            tokens = tuple(chain.from_iterable(self._tokens(row) for row in line.parts))
+        first = best[0]
+        return Translation(first.text, first.score, best, warnings, tokens, line.seconds)
 
-    def score_tokens(self, line: str, target: str) -> tuple[tuple[str, ...], tuple[float, ...]]:
-        """The pieces of a given translation, EOS last, and the log probability of each."""
-        source, allowed = source_tensors([self.tokenizer.encode(line)], self.device)
-        ids = self.tokenizer.encode(target)
-        with torch.inference_mode():
-            logits = self.model(source, allowed, torch.tensor([[BOS, *ids]], device=self.device))
-            labels = torch.tensor([*ids, EOS], device=self.device)
-            log_probability = logits[0].float().log_softmax(-1).gather(1, labels.unsqueeze(1))
-        return tuple(self.tokenizer.pieces([*ids, EOS])), tuple(log_probability[:, 0].tolist())
+    def _missing(self, line: Line) -> str:
+        """What is not in a translation though it was required; such lines are in one part."""
+        said = line.found[0][0].ids
+        phrases = [self.tokenizer.decode(phrase) for phrase in line.rules.missing(said)]
+        if not phrases:
+            return ""
+        return f"lacks the required {', '.join(map(repr, phrases))}: there was no room for it"
 
-    def attention(self, line: str, target: str | None = None) -> Attention:
-        """Every attention weight while the model reads ``line`` and writes ``target``.
+    def _candidates(self, line: Line, number: int) -> list[Candidate]:
+        """The n-best list of a part."""
+        made = []
+        start = sum(len(row) + 1 for row in line.parts[:number])
+        sources = self._source_words(line, number) if line.read[number] else []
+        for at, hypothesis in enumerate(line.found[number]):
+            text = one_line(self.tokenizer.decode(hypothesis.ids))
+            told: tuple[tuple[str, ...], tuple[float, ...], Pairs, Pairs] = ((), (), (), ())
+            if line.read[number]:
+                followed = line.read[number][at]
+                end = len(hypothesis.ids) + hypothesis.finished
+                pairs = _pairs(followed)
+                told = (
+                    self._tokens(hypothesis.ids)[:end],
+                    followed.log_probabilities[:end],
+                    tuple((start + i, j) for i, j in pairs),
+                    word_alignment(pairs, sources, self._written_words(hypothesis.ids)),
+                )
+            made.append(Candidate(text, hypothesis.score, hypothesis.log_probability, *told))
+        return made
+
+    def _source_words(self, line: Line, number: int) -> list[tuple[int, ...]]:
+        """The words of the line that each piece of one of its parts is in."""
+        words, at = line_words(line.text), 0
+        for part in line.texts[:number]:
+            at = line.text.index(part, at) + len(part)
+        at = line.text.index(line.texts[number], at)
+        spans = self.tokenizer.encode_spans(line.texts[number])
+        return piece_words(self.tokenizer.pieces(line.parts[number]), spans, words[at:])
+
+    def _written_words(self, ids: Sequence[int]) -> list[tuple[int, ...]]:
+        """The words of its translation that each piece is in."""
+        words = written_words(self.tokenizer.decode(ids))
+        return piece_words(self.tokenizer.pieces(ids), self.tokenizer.decode_spans(ids), words)
+
+    def _tokens(self, row: Sequence[int]) -> tuple[str, ...]:
+        return tuple(self.tokenizer.pieces([*row, EOS]))
+
+    def score(
+        self, pairs: Iterable[tuple[str, str]], batch_size: int | None = None
+    ) -> Iterator[Scored]:
+        """How probable the model finds each given translation of a source line, in order.
+
+        Forced decoding: the translation is read from left to right, each piece with its probability
+        given the source and the pieces before it. Nothing is cut; a blank side is a side without
+        pieces, and two blank sides have log probability 0.
 
         Args:
-            line: source text.
-            target: the translation to follow; None: the model's own, by its default search.
+            pairs: source line, translation.
+            batch_size: pairs read together at most. None: as the model says.
+
+        Raises:
+            ConfigError: for a batch size below 1.
+            DataError: whatever ``pairs`` raises, after the pairs before it have been scored.
         """
-        source_ids = self.tokenizer.encode(line)
-        if target is None:
-            found = self._search([source_ids], self.config.decoding, 1)
-            ids = list(found[0][0].ids)
-        else:
-            ids = self.tokenizer.encode(target)
-        source, allowed = source_tensors([source_ids], self.device)
-        with torch.inference_mode():
-            maps = self.model.attention_maps(
-                source, allowed, torch.tensor([[BOS, *ids]], device=self.device)
-            )
-        return Attention(
-            maps,
-            tuple(self.tokenizer.pieces([*source_ids, EOS])),
-            tuple(self.tokenizer.pieces([BOS, *ids])),
-            tuple(self.tokenizer.pieces([*ids, EOS])),
-        )
+        size = Options(batch_size=batch_size).search(self.config.decoding).batch_size
+        return (scored for *_, scored in scored_pairs(self.engine, self.tokenizer, pairs, size))
+
+    def score_tokens(
+        self,
+        pairs: Iterable[tuple[Sequence[str], Sequence[str]]],
+        batch_size: int | None = None,
+    ) -> Iterator[Scored]:
+        """The same of a line's and a translation's pieces, as ``details`` tell them.
+
+        A text can be cut into pieces in many ways, and a search may come upon another one than the
+        tokenizer would choose. What a translation was scored with is found again from its pieces.
+
+        Args:
+            pairs: ``Translation.source_tokens``, ``Candidate.tokens``.
+            batch_size: as above.
+
+        Raises:
+            TokenizerError: for a piece that the vocabulary lacks.
+            DataError: for a line and a translation of unequally many parts.
+        """
+        size = Options(batch_size=batch_size).search(self.config.decoding).batch_size
+        return scored_tokens(self.engine, self.tokenizer, pairs, size)
+
+    def align(
+        self, pairs: Iterable[tuple[str, str]], batch_size: int | None = None
+    ) -> Iterator[Aligned]:
+        """Which words of a line and of a given translation stand for each other, in order.
+
+        Args and Raises: as for ``score``.
+        """
+        size = Options(batch_size=batch_size).search(self.config.decoding).batch_size
+        read = scored_pairs(self.engine, self.tokenizer, pairs, size)
+        return (aligned(self.tokenizer, *one) for one in read)
+
+
+def _pairs(followed: Followed) -> Pairs:
+    assert followed.attention is not None  # asked for
+    return piece_alignment(followed.attention)

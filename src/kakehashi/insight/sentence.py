@@ -5,7 +5,9 @@ from pathlib import Path
 from kakehashi.data.reading import is_blank
 from kakehashi.errors import ConfigError, DataError
 from kakehashi.inference.translator import Translator
+from kakehashi.insight.attention import attention
 from kakehashi.insight.heatmap import heatmap, picture_format
+from kakehashi.models.interface import alignment_layer
 
 
 def draw_attention(
@@ -37,10 +39,10 @@ def draw_attention(
     """
     picture_format(path)
     _check(translator, line, target)
-    attention = translator.attention(line, target)
-    maps = attention.maps.cross
+    shown = attention(translator, line, target)
+    maps = shown.maps.cross
     if layer is None:
-        layer = len(maps) - 1 if len(maps) > 2 else len(maps)
+        layer = alignment_layer(len(maps)) + 1
     if not 1 <= layer <= len(maps):
         raise ConfigError(f"the model has decoder layers 1 to {len(maps)}; there is no {layer}")
     weights = maps[layer - 1][0]
@@ -52,7 +54,7 @@ def draw_attention(
     if heads == 1:
         which = "one head"
     title = f"cross-attention, layer {layer} of {len(maps)}, {which}"
-    source, written = map(_labels, (attention.source, attention.target_output))
+    source, written = map(_labels, (shown.source, shown.target_output))
     heatmap(chosen.cpu().numpy(), source, written, path, title=title)
     return title
 

@@ -107,6 +107,16 @@ class TranslationModel(nn.Module, ABC, Generic[StateT]):
         """
 
     @abstractmethod
+    def attending_step(
+        self, tokens: Int[Tensor, "B K"], state: StateT
+    ) -> tuple[Float[Tensor, "B K V"], StateT, Float[Tensor, "B K M"]]:
+        """``step``, and how each hypothesis attends to the source as it reads its last token.
+
+        One distribution over the source: the mean over heads of the decoder layer that aligns
+        best, see ``alignment_layer``.
+        """
+
+    @abstractmethod
     def select(
         self,
         state: StateT,
@@ -129,6 +139,15 @@ class TranslationModel(nn.Module, ABC, Generic[StateT]):
         target: Int[Tensor, "B N"],
     ) -> AttentionMaps:
         """Every attention distribution of the teacher-forced pass (no dropout, no gradient)."""
+
+
+def alignment_layer(layers: int) -> int:
+    """Which of the decoder's layers (from 0) attends most like a word alignment.
+
+    The last but one (Garg et al., 2019, "Jointly Learning to Align and Translate with Transformer
+    Models"), and the last where there are no more than two.
+    """
+    return layers - 2 if layers > 2 else layers - 1
 
 
 @contextmanager

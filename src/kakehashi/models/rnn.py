@@ -166,10 +166,24 @@ class RNNSearch(TranslationModel[RNNState]):
         self, tokens: Int[Tensor, "B K"], state: RNNState
     ) -> tuple[Float[Tensor, "B K V"], RNNState]:
         """Feed each hypothesis its last token; logits of the next one, and the state after it."""
+        return self._step(tokens, state, return_weights=False)[:2]
+
+    def attending_step(
+        self, tokens: Int[Tensor, "B K"], state: RNNState
+    ) -> tuple[Float[Tensor, "B K V"], RNNState, Float[Tensor, "B K M"]]:
+        """``step``, and the alignment weights [B K M] that it read the source with."""
+        logits, state, weights = self._step(tokens, state, return_weights=True)
+        assert weights is not None
+        return logits, state, weights[:, 0]
+
+    def _step(
+        self, tokens: Tensor, state: RNNState, return_weights: bool
+    ) -> tuple[Tensor, RNNState, Tensor | None]:
         words = self._embed(self.target_table, tokens)
-        hidden, context, _ = self._advance(self.word_gates(words), state.hidden, state.memory)
+        gates = self.word_gates(words)
+        hidden, context, weights = self._advance(gates, state.hidden, state.memory, return_weights)
         logits = self.output(self._read(hidden, words, context))
-        return logits, RNNState(state.memory, hidden)
+        return logits, RNNState(state.memory, hidden), weights
 
     def select(
         self,

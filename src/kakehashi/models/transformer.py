@@ -16,7 +16,13 @@ from kakehashi.layers.feedforward import FeedForward
 from kakehashi.layers.projection import VocabularyProjection
 from kakehashi.layers.residual import Residual, make_norm
 from kakehashi.models.config import TransformerConfig
-from kakehashi.models.interface import AttentionMaps, Encoded, TranslationModel, evaluating
+from kakehashi.models.interface import (
+    AttentionMaps,
+    Encoded,
+    TranslationModel,
+    alignment_layer,
+    evaluating,
+)
 
 Joint = tuple[Tensor, Tensor | None]
 
@@ -123,12 +129,21 @@ class DecoderLayer(nn.Module):
         return x, self_weights, cross_weights
 
     def step(
-        self, x: Float[Tensor, "B K D"], layer: int, past: Past, memory: Memory, joint: Joint
-    ) -> Float[Tensor, "B K D"]:
-        """One position of each of K hypotheses, in the decoder's ``layer``th layer."""
+        self,
+        x: Float[Tensor, "B K D"],
+        layer: int,
+        past: Past,
+        memory: Memory,
+        joint: Joint,
+        return_weights: bool = False,
+    ) -> tuple[Float[Tensor, "B K D"], Float[Tensor, "B H K M"] | None]:
+        """One position of each of K hypotheses, in the decoder's ``layer``th layer.
+
+        Also the cross-attention weights if asked for.
+        """
         q, k, v = self.self_attention.project(self.self_residual.before(x), joint)
         y = self.self_attention.read(q, past.remember(layer, k, v))
-        return self._rest(self.self_residual.after(x, y), memory, return_weights=False)[0]
+        return self._rest(self.self_residual.after(x, y), memory, return_weights)
 
     def _rest(
         self, x: Tensor, memory: Memory, return_weights: bool
@@ -262,12 +277,31 @@ class Transformer(TranslationModel[TransformerState]):
         self, tokens: Int[Tensor, "B K"], state: TransformerState
     ) -> tuple[Float[Tensor, "B K V"], TransformerState]:
         """Feed each hypothesis its last token; logits of the next one, and the state after it."""
+        return self._step(tokens, state, attending=None)[:2]
+
+    def attending_step(
+        self, tokens: Int[Tensor, "B K"], state: TransformerState
+    ) -> tuple[Float[Tensor, "B K V"], TransformerState, Float[Tensor, "B K M"]]:
+        """``step``, and the cross-attention of the layer that aligns best, mean over its heads."""
+        layer = alignment_layer(len(self.decoder))
+        logits, state, weights = self._step(tokens, state, attending=layer)
+        assert weights is not None
+        return logits, state, weights.mean(dim=1)
+
+    def _step(
+        self, tokens: Tensor, state: TransformerState, attending: int | None
+    ) -> tuple[Tensor, TransformerState, Tensor | None]:
+        """A step, and the cross-attention weights of layer ``attending``."""
         past = state.past.extend(*tokens.shape, tokens.device)
         x = self.target_embedding.at(tokens, state.position)
+        wanted = None
         for number, layer in enumerate(self._decoder_layers()):
-            x = layer.step(x, number, past, state.memories[number], state.joints[number])
+            memory, joint, asked = state.memories[number], state.joints[number], number == attending
+            x, weights = layer.step(x, number, past, memory, joint, return_weights=asked)
+            if asked:
+                wanted = weights
         logits = F.linear(self.decoder_norm(x), self.output.weight, state.silence)
-        return logits, replace(state, past=past, position=state.position + 1)
+        return logits, replace(state, past=past, position=state.position + 1), wanted
 
     def select(
         self,

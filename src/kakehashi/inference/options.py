@@ -1,0 +1,72 @@
+"""What a call may ask of a translator."""
+
+from dataclasses import dataclass, field, fields, replace
+
+from kakehashi.decoding.config import DecodingConfig
+from kakehashi.decoding.methods import BEAM, Beam, DiverseBeam, Method, Sampling
+from kakehashi.errors import ConfigError
+
+
+@dataclass(frozen=True)
+class MinimumRisk:
+    """Minimum Bayes risk: of many samples the one that is most like the others, by chrF."""
+
+    samples: int = 32
+    """How many are drawn; the work grows with them, that of comparing with their square."""
+    sampling: Sampling = field(default_factory=Sampling)
+
+    def __post_init__(self) -> None:
+        if self.samples < 2:
+            raise ConfigError(f"{self.samples} samples to compare; there must be at least 2")
+
+
+@dataclass(frozen=True)
+class Options:
+    """How lines are to be translated; what is None is as the model says.
+
+    The settings of ``DecodingConfig`` stand here under the same names, with the same meaning.
+    """
+
+    beam: int | None = None
+    length_penalty: float | None = None
+    coverage_penalty: float | None = None
+    min_ratio: float | None = None
+    max_ratio: float | None = None
+    no_repeat_ngram: int | None = None
+    repetition_penalty: float | None = None
+    batch_size: int | None = None
+    method: Method | MinimumRisk = BEAM
+    n_best: int = 1
+    """Translations of each line: at most ``beam``, or ``samples`` of ``MinimumRisk``; with
+    ``Sampling`` so many are drawn."""
+    details: bool = False
+    """Whether to tell of each translation its pieces, their probabilities and what they are
+    aligned to. Takes a second look at each of them, about a tenth of the time."""
+
+    def search(self, default: DecodingConfig) -> DecodingConfig:
+        """The settings of the search, for a model whose own are ``default``.
+
+        Raises:
+            ConfigError: for a setting out of range.
+        """
+        names = {f.name for f in fields(DecodingConfig)} & {f.name for f in fields(self)}
+        given = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+        config = replace(default, **given)
+        if self.n_best < 1:
+            raise ConfigError(f"an n-best list of {self.n_best}; it must have at least 1")
+        if isinstance(self.method, MinimumRisk) and self.n_best > self.method.samples:
+            raise ConfigError(
+                f"an n-best list of {self.n_best} needs as many samples; they are "
+                f"{self.method.samples}"
+            )
+        if isinstance(self.method, Beam | DiverseBeam) and self.n_best > config.beam:
+            raise ConfigError(
+                f"an n-best list of {self.n_best} needs a beam of at least that; the beam is "
+                f"{config.beam}"
+            )
+        if isinstance(self.method, DiverseBeam) and config.beam % self.method.groups:
+            raise ConfigError(
+                f"a diverse beam of {config.beam} cannot be shared out evenly to "
+                f"{self.method.groups} groups"
+            )
+        return config

@@ -1,0 +1,106 @@
+"""The engine that runs every model of the project, with torch."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from jaxtyping import Bool, Int
+from torch import Tensor
+
+from kakehashi.decoding.config import DecodingConfig
+from kakehashi.decoding.ensemble import Ensemble
+from kakehashi.decoding.hypothesis import Hypothesis
+from kakehashi.decoding.methods import BEAM, Method, Sampling, sentence_key
+from kakehashi.decoding.rules import Rules
+from kakehashi.decoding.search import search
+from kakehashi.inference.engine import Followed, Row
+from kakehashi.models.interface import AttentionMaps, TranslationModel, alignment_layer
+from kakehashi.symbols import BOS, EOS, PAD
+
+
+class TorchEngine:
+    """Searches with a model, in evaluation mode, wherever its weights are."""
+
+    name = "torch"
+
+    def __init__(self, model: TranslationModel[Any]) -> None:
+        self.model = model
+        self.device = next(model.parameters()).device
+
+    @torch.inference_mode()
+    def search(
+        self,
+        rows: Sequence[Row],
+        *,
+        config: DecodingConfig,
+        method: Method = BEAM,
+        n_best: int = 1,
+        rules: Sequence[Rules] | None = None,
+        allow_unknown: bool = False,
+    ) -> list[list[Hypothesis]]:
+        """See ``Engine``; a sentence's samples are decided by the seed and its pieces."""
+        source, allowed = source_tensors(rows, self.device)
+        return search(
+            self.model,
+            self.model.encode(source, allowed),
+            config=config,
+            method=method,
+            n_best=n_best,
+            rules=rules,
+            keys=[sentence_key(row) for row in rows] if isinstance(method, Sampling) else None,
+            allow_unknown=allow_unknown,
+        )
+
+    @torch.inference_mode()
+    def follow(
+        self, rows: Sequence[Row], targets: Sequence[Row], *, attending: bool = False
+    ) -> list[Followed]:
+        """See ``Engine``; attention is that of ``alignment_layer``."""
+        source, allowed = source_tensors(rows, self.device)
+        given, _ = source_tensors(targets, self.device)
+        labels = given.masked_fill(given == PAD, EOS)
+        target = torch.cat([torch.full_like(given[:, :1], BOS), given[:, :-1]], dim=1)
+        logits, attention = self._teach(source, allowed, target, attending)
+        log_softmax = logits.log_softmax(-1, dtype=torch.float32)
+        log_probabilities = log_softmax.gather(2, labels.unsqueeze(2))[..., 0].tolist()
+        found = []
+        for place, (row, pieces) in enumerate(zip(rows, targets, strict=True)):
+            steps = len(pieces) + 1
+            looked = None if attention is None else attention[place, :steps, : len(row) + 1]
+            found.append(Followed(tuple(log_probabilities[place][:steps]), looked))
+        return found
+
+    def _teach(
+        self, source: Tensor, allowed: Tensor, target: Tensor, attending: bool
+    ) -> tuple[Tensor, npt.NDArray[np.float32] | None]:
+        """Logits [B N V], and if asked for the attention [B N M] of the layer that aligns best."""
+        if not attending:
+            return self.model(source, allowed, target), None
+        if isinstance(self.model, Ensemble):
+            maps = self.model.attention_maps(source, allowed, target).cross
+            return self.model(source, allowed, target), maps[0][:, 0].cpu().numpy()
+        features, cross = self.model.attending_features(source, allowed, target)
+        attention = cross[alignment_layer(len(cross))].mean(dim=1)
+        return self.model.output(features), attention.float().cpu().numpy()
+
+    def maps(self, row: Row, target: Row) -> AttentionMaps:
+        """Every attention weight while a sentence is read and a translation of it followed."""
+        source, allowed = source_tensors([row], self.device)
+        with torch.inference_mode():
+            return self.model.attention_maps(
+                source, allowed, torch.tensor([[BOS, *target]], device=self.device)
+            )
+
+
+def source_tensors(
+    rows: Sequence[Row], device: torch.device
+) -> tuple[Int[Tensor, "B M"], Bool[Tensor, "B M"]]:
+    """Pieces without EOS as the padded source of a model, and True where a piece or EOS stands."""
+    lengths = torch.tensor([len(row) + 1 for row in rows])
+    source = torch.full((len(rows), int(lengths.max())), PAD)
+    for place, row in zip(source, rows, strict=True):
+        place[: len(row) + 1] = torch.tensor([*row, EOS])
+    allowed = torch.arange(source.shape[1]) < lengths.unsqueeze(1)
+    return source.to(device), allowed.to(device)
