@@ -1,3 +1,4 @@
+# ruff: noqa: E402  (what it imports without need is kept out first)
 """OpenNMT-py: its ``Translator`` and its Transformer, without files."""
 
 import sys

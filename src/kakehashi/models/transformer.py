@@ -38,7 +38,7 @@ class TransformerState:
     joints: list[Joint]
     """Each self-attention's projections, put together once for all steps."""
     silence: Float[Tensor, " V"] | None
-    """Of the output; None where no piece is silenced, and nothing need be added."""
+    """The output's offsets."""
 
 
 def _attention(config: TransformerConfig) -> Attention:
@@ -264,13 +264,12 @@ class Transformer(TranslationModel[TransformerState]):
         del hypotheses  # nothing has been said yet: the past takes its rows from the first step
         memories = [memory.contiguous() for memory in self._memories(encoded)]
         joints = [layer.self_attention.joint() for layer in self._decoder_layers()]
-        silence = self.output.silence
         return TransformerState(
             memories,
             Past.empty(len(self.decoder)),
             position=0,
             joints=joints,
-            silence=silence if bool(silence.any()) else None,
+            silence=self.output.offsets(),
         )
 
     def step(
