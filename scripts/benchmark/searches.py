@@ -11,6 +11,7 @@ beside sacreBLEU's one pair at a time.
 import random
 import time
 from collections.abc import Callable
+from dataclasses import replace
 
 import torch
 from sacrebleu import sentence_chrf
@@ -27,14 +28,14 @@ from kakehashi.symbols import EOS
 MODEL = TransformerConfig(encoder_layers=4, decoder_layers=4, d_feedforward=256, dropout=0.0)
 BATCH, PIECES, VOCABULARY = 64, 17, 8000
 WORDS = ["the", "a", "bridge", "river", "crossed", "nobody", "old", "new", "letter", "house", "of"]
-LENGTH = {"max_ratio": 1.0, "max_extra": 1}
+PLAIN = DecodingConfig(max_ratio=1.0, max_extra=1)
 SEARCHES: dict[str, dict[str, object]] = {
-    "greedy": {"config": DecodingConfig(beam=1, **LENGTH)},
+    "greedy": {"config": replace(PLAIN, beam=1)},
     "beam 5": {},
     "beam 5, forbidden phrase": {"rules": Rules(forbidden=((7, 8),))},
     "beam 5, required phrase": {"rules": Rules(required=((7, 8),))},
-    "beam 5, no trigram twice": {"config": DecodingConfig(no_repeat_ngram=3, **LENGTH)},
-    "beam 5, coverage": {"config": DecodingConfig(coverage_penalty=0.1, **LENGTH)},
+    "beam 5, no trigram twice": {"config": replace(PLAIN, no_repeat_ngram=3)},
+    "beam 5, coverage": {"config": replace(PLAIN, coverage_penalty=0.1)},
     "diverse beam, 5 groups": {"method": DiverseBeam(5)},
     "5 samples": {"method": Sampling(), "n_best": 5},
     "5 samples, top_p 0.9": {"method": Sampling(top_p=0.9), "n_best": 5},
@@ -60,7 +61,7 @@ def main() -> None:
     source = torch.randint(4, VOCABULARY, (BATCH, PIECES))
     allowed = torch.ones_like(source, dtype=torch.bool)
     for name, chosen in SEARCHES.items():
-        options = {"config": DecodingConfig(**LENGTH), "method": BEAM, "keys": range(BATCH)}
+        options = {"config": PLAIN, "method": BEAM, "keys": range(BATCH)}
         options |= chosen
         if "rules" in options:
             options["rules"] = [options["rules"]] * BATCH
