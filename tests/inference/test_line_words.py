@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from kakehashi.data.tokenizer import ESCAPE, SPACE, Tokenizer
 from kakehashi.inference.alignment import pharaoh, word_alignment
-from kakehashi.inference.translation import one_line
 from kakehashi.inference.line_words import NONE, line_words, piece_words, written_words
+from kakehashi.inference.translation import one_line
 
 SPACES = " \t\u00a0\u3000\u2028\u0085\x1f\x0b"
 # A list, not st.text: there one alphabet is made of all three, and odd characters would be rare.
@@ -103,6 +103,8 @@ def test_whatever_a_model_writes_has_its_places(
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
+        ("  Zug", {"": {0}}),
+        ("a  ", {"": set()}),
         ("ein \u00a0 Hund", {"ein": {0}, "Hund": {1}}),
         (f"a{SPACE}b c", {"b": {0}, "c": {1}}),
         ("猫 Hund", {"<0xE7>": {0}, "<0xAB>": {0}, "Hund": {1}}),
