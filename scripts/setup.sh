@@ -63,7 +63,7 @@ if [ -f "$stamp" ]; then
     [ "$has" = run ] || want=dev    # what was there stays there
     [ "$has" = "$want" ] && [ "$(sed -n 2p "$stamp")" = "$pins" ] && exit 0
 fi
-case "$want" in run) extras='[check]' ;; dev) extras='[dev]' ;; *) fail "say run or dev" ;; esac
+case "$want" in run) extras='[check,serve]' ;; dev) extras='[dev]' ;; *) fail "say run or dev" ;; esac
 
 : > "$unfinished"
 rm -f "$stamp"

@@ -31,6 +31,10 @@ class EvaluationError(KakehashiError):
     """Hypotheses and references that cannot be scored against each other."""
 
 
+class ExportError(KakehashiError):
+    """A model in another format that does not do what the original does."""
+
+
 class TrainingError(KakehashiError):
     """A run that cannot start or go on."""
 

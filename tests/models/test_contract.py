@@ -52,6 +52,21 @@ def test_step_by_step_equals_the_whole(
         torch.testing.assert_close(logits[:, 0], whole[:, n], rtol=0, atol=close)
 
 
+def test_a_step_that_tells_how_it_attends_is_the_same_step(model: Model, sentences: Any) -> None:
+    """Its weights are a row of the teacher-forced maps: the last layer but one, mean over heads."""
+    source, allowed, target = sentences.source, sentences.allowed, sentences.target
+    maps = model.attention_maps(source, allowed, target).cross
+    aligning = maps[-2] if len(maps) > 1 else maps[-1]
+    plain = model.start(model.encode(source, allowed))
+    state = model.start(model.encode(source, allowed))
+    for n in range(5):
+        tokens = target[:, n : n + 1]
+        logits, plain = model.step(tokens, plain)
+        attending, state, weights = model.attending_step(tokens, state)
+        torch.testing.assert_close(attending, logits, rtol=0, atol=1e-5)
+        torch.testing.assert_close(weights[:, 0], aligning.mean(1)[:, n], rtol=0, atol=1e-5)
+
+
 def test_steps_of_many_reordered_hypotheses_equal_the_whole(
     model: Model, draw_sentences: Any
 ) -> None:

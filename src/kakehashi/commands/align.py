@@ -23,6 +23,7 @@ def align(
     batch_size: given.BatchSize = None,
     threads: given.Threads = None,
     device: given.Device = "cpu",
+    engine: given.Engine = given.EngineName.torch,
 ) -> None:
     """Align the words of a text and its translation: pairs `i-j` of word i and its translation j.
 
@@ -35,7 +36,7 @@ def align(
 
     total = count_pairs(source, target)
     with output_stream(output) as stream:
-        translator = given.load_translator([model, *(others or ())], device, threads)
+        translator = given.load_translator([model, *(others or ())], device, threads, engine)
         texts = deque[tuple[str, str]]()
         results = translator.align(remembered(line_pairs(source, target), texts), batch_size)
         with progress("aligning", "lines", total, show=output is not None) as report:

@@ -96,6 +96,15 @@ def _text(run: Path, config: TrainConfig, files: tuple[Path, Path] | None) -> Te
     if files is not None:
         test = TestSet.read(*files)
         return Text(str(files[0]), test.sources or [], test.references)
+    return validation_text(run, config)
+
+
+def validation_text(run: Path, config: TrainConfig) -> Text:
+    """What a finished run was validated on, made again from its corpus.
+
+    Raises:
+        KakehashiError: where the corpus cannot be had, or has changed.
+    """
     valid = load_corpus(config.data).valid
     measured = read_summary(run)["corpus"]["validation_pairs"]
     if len(valid) != measured:

@@ -100,6 +100,7 @@ def evaluate(
         Format, typer.Option("--format", help="text: for people. json: one object, for programs.")
     ] = Format.text,
     device: given.Device = "cpu",
+    engine: given.Engine = given.EngineName.torch,
 ) -> None:
     """Score translations: BLEU, chrF and TER with signatures and 95 % intervals.
 
@@ -131,7 +132,9 @@ def evaluate(
     tokenised = tokenize is Tokenizer.none
     found = {k: file_system(k[0], test, tokenised=tokenised) for k in keys if k not in models}
     for key in models:
-        found[key] = model_system(key, test, options, given.load_translator(key, device, threads))
+        found[key] = model_system(
+            key, test, options, given.load_translator(key, device, threads, engine)
+        )
     systems = [found[key] for key in keys]
     language = language_of(systems, target_language)
     metrics, notes = _metrics(wanted, tokenize, language, lowercase)

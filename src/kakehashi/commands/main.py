@@ -12,9 +12,11 @@ from kakehashi.commands.check import check
 from kakehashi.commands.compare import compare
 from kakehashi.commands.evaluate import evaluate
 from kakehashi.commands.exits import fail, interrupted
+from kakehashi.commands.export import export
 from kakehashi.commands.heatmap import heatmap
 from kakehashi.commands.runs import runs
 from kakehashi.commands.score import score
+from kakehashi.commands.serve import serve
 from kakehashi.commands.streams import drop_unwritten, hold_standard_streams
 from kakehashi.commands.translate import translate
 from kakehashi.errors import KakehashiError
@@ -61,10 +63,12 @@ app.command()(check)
 app.command()(translate)
 app.command()(score)
 app.command()(align)
+app.command()(serve)
 app.command()(evaluate)
 app.command()(heatmap)
 app.command()(compare)
 app.command()(average)
+app.command()(export)
 app.command()(runs)
 
 

@@ -27,7 +27,6 @@ from kakehashi.data.prepare import prepare_tokenizer, show_normalisation, show_s
 from kakehashi.data.reading import write_lines
 from kakehashi.data.seen import TrainingSentences
 from kakehashi.data.tokenizer import Tokenizer
-from kakehashi.decoding.config import DecodingConfig
 from kakehashi.errors import ConfigError
 from kakehashi.evaluation.scores import corpus_scores
 from kakehashi.inference.card import model_card
@@ -230,11 +229,9 @@ def train(run: Run, begin: Callable[[], None]) -> Fitted:
         f"{run.config.model.name} with {parameters:,} parameters; results go to {run.folder}"
     )
     beam = config.callbacks.validation_beam
-    decoding = DecodingConfig(
+    decoding = replace(
+        config.decoding,
         beam=beam,
-        length_penalty=config.decoding.length_penalty,
-        max_ratio=config.decoding.max_ratio,
-        max_extra=config.decoding.max_extra,
         batch_size=4 * config.decoding.batch_size if beam == 1 else config.decoding.batch_size,
     )
     validator = Validator(

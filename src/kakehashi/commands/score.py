@@ -49,6 +49,7 @@ def score(
     batch_size: given.BatchSize = None,
     threads: given.Threads = None,
     device: given.Device = "cpu",
+    engine: given.Engine = given.EngineName.torch,
 ) -> None:
     """Score given translations: log probability and perplexity of each line.
 
@@ -70,7 +71,7 @@ def score(
     kept = deque[Given]()
     lines, pieces, log_probability = 0, 0, 0.0
     with output_stream(output) as stream:
-        translator = given.load_translator([model, *(others or ())], device, threads)
+        translator = given.load_translator([model, *(others or ())], device, threads, engine)
         asked = remembered(pairs, kept)
         if translations is None:
             results = translator.score(((p.source, p.target) for p in asked), batch_size)

@@ -3,6 +3,7 @@
 import os
 import sys
 from collections.abc import Sequence
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,6 +12,14 @@ import typer
 if TYPE_CHECKING:
     from kakehashi.inference.options import Options
     from kakehashi.inference.translator import Translator
+
+
+class EngineName(StrEnum):
+    """What a model runs on."""
+
+    torch = "torch"
+    ctranslate2 = "ctranslate2"
+
 
 MODEL, SEARCH, SAMPLES = "The model", "The search", "Other ways to translate"
 
@@ -26,6 +35,13 @@ Together = Annotated[
 Device = Annotated[
     str,
     typer.Option(rich_help_panel=MODEL, help="cpu, cuda, or auto: a GPU if there is one."),
+]
+Engine = Annotated[
+    EngineName,
+    typer.Option(
+        rich_help_panel=MODEL,
+        help="ctranslate2: a Transformer once it has been exported, several times faster on a CPU.",
+    ),
 ]
 Threads = Annotated[
     int | None,
@@ -144,13 +160,13 @@ Seed = Annotated[
 
 
 def load_translator(
-    models: Sequence[Path], device: str, threads: int | None = None
+    models: Sequence[Path], device: str, threads: int | None, engine: EngineName
 ) -> "Translator":
     """The model, or the ensemble of several, on so many cores.
 
     Raises:
         BundleError: when a folder cannot be used, or the models do not go together.
-        ConfigError: when the device cannot.
+        ConfigError: when the device cannot, or the engine does not run the model.
     """
     if threads is not None:
         # Read when the library that computes is loaded; where it was before, it has to be told.
@@ -161,7 +177,7 @@ def load_translator(
             torch.set_num_threads(threads)
     from kakehashi.inference.translator import Translator
 
-    return Translator.load(models, device)
+    return Translator.load(models, device, engine)
 
 
 def search_options(

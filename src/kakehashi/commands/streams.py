@@ -112,7 +112,7 @@ def _replacement(path: Path) -> Iterator[BinaryIO]:
     descriptor, name = tempfile.mkstemp(prefix=".kakehashi.", dir=path.parent)
     temporary = Path(name)
     try:
-        with _terminated_gently(), os.fdopen(descriptor, "wb") as stream:
+        with terminated_gently(), os.fdopen(descriptor, "wb") as stream:
             yield stream
             stream.flush()
             os.fsync(stream.fileno())
@@ -132,7 +132,7 @@ def _mode(path: Path) -> int:
 
 
 @contextmanager
-def _terminated_gently() -> Iterator[None]:
+def terminated_gently() -> Iterator[None]:
     """Let SIGTERM end the program as Ctrl-C does, temporary files cleared away."""
 
     def end(number: int, frame: FrameType | None) -> None:

@@ -94,6 +94,7 @@ def translate(
     batch_size: given.BatchSize = None,
     threads: given.Threads = None,
     device: given.Device = "cpu",
+    engine: given.Engine = given.EngineName.torch,
 ) -> None:
     """Translate text, one line for each line.
 
@@ -136,7 +137,7 @@ def translate(
     everywhere = Request("", prefix, tuple(require or ()), tuple(forbid or ()))
     with output_stream(output) as stream:
         total = count_lines(source)
-        translator = given.load_translator([model, *(others or ())], device, threads)
+        translator = given.load_translator([model, *(others or ())], device, threads, engine)
         asked = requests(
             input_lines(source),
             STDIN if source is None else str(source),

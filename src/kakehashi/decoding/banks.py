@@ -9,6 +9,7 @@ from torch import Tensor
 
 from kakehashi.decoding.ranking import stable_top
 from kakehashi.decoding.required import Required
+from kakehashi.symbols import PAD
 
 
 def best_in_banks(
@@ -34,11 +35,13 @@ def best_in_banks(
     piece = torch.cat([pieces, letters], dim=-1).flatten(1)
     per_row = value.shape[-1]
     value, order = value.flatten(1).sort(dim=1, descending=True, stable=True)
-    turn = _turns(bank.gather(1, order), value > -torch.inf, beam)
+    real = value > -torch.inf
+    turn = _turns(bank.gather(1, order), real, beam)
+    # A letter that stands among the best with -inf must not be taken for itself: PAD is barred.
+    piece = piece.gather(1, order).masked_fill(~real, PAD)
     chosen = turn.argsort(dim=1, stable=True)[:, :beam]
     chosen = chosen.sort(dim=1).values
-    order = order.gather(1, chosen)
-    return order // per_row, piece.gather(1, order)
+    return order.gather(1, chosen) // per_row, piece.gather(1, chosen)
 
 
 def _turns(bank: Tensor, real: Tensor, beam: int) -> Tensor:

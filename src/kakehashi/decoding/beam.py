@@ -13,7 +13,7 @@ from torch import Tensor
 
 from kakehashi.decoding.banks import best_in_banks
 from kakehashi.decoding.candidates import best_extensions
-from kakehashi.decoding.competition import Competition
+from kakehashi.decoding.competition import Competition, let_end
 from kakehashi.decoding.coverage import coverage_penalty
 from kakehashi.decoding.finished import Finished
 from kakehashi.decoding.hypothesis import Hypothesis
@@ -62,7 +62,7 @@ class _Search:
     competition: Competition | None
     strength: float
     said: list[Int[Tensor, "B K"]] = field(default_factory=list)
-    """Pieces that the groups before have chosen at this step, EOS where a hypothesis is none."""
+    """Pieces that the groups before have chosen at this step."""
 
     def keep(self, kept: Int[Tensor, " b"]) -> None:
         """Go on with these sentences only."""
@@ -235,8 +235,8 @@ def _choose(
 
     All of the vocabulary is scored, which a search without rules does not need.
     """
-    alive = group.live > -torch.inf
-    own, scores = competition.scores(logits, group.ids, search.sentence, alive)
+    own, scores = competition.scores(logits, group.ids, search.sentence)
+    let_end(scores, own, group.live > -torch.inf, group.finished.score[:, 0] == -torch.inf)
     scores = scores + group.live.unsqueeze(-1)
     ranked = scores
     if search.said and search.strength:

@@ -70,13 +70,11 @@ class Competition:
         logits: Float[Tensor, "B R V"],
         ids: Int[Tensor, "B R L"],
         sentence: Int[Tensor, " B"],
-        alive: Bool[Tensor, "B R"],
     ) -> tuple[Float[Tensor, "B R V"], Float[Tensor, "B R V"]]:
         """The model's own log probability of each next piece, and what the piece competes with.
 
         The latter is the former but for a repetition penalty, and -inf where a rule bars a piece;
-        it is not renormalised. A sentence of whose ``alive`` hypotheses none may go on any more
-        may end.
+        it is not renormalised.
         """
         own = logits.log_softmax(dim=-1, dtype=torch.float32)
         base = own
@@ -89,11 +87,26 @@ class Competition:
             adjustment.adjust(scores, ids, sentence)
         if self.prefix is not None:
             self.prefix.force(scores, base, ids, sentence)
-        open_ = (scores.amax(dim=-1) > -torch.inf) & alive
-        stuck = ~open_.any(dim=1)
-        if bool(stuck.any()):
-            scores[stuck, :, EOS] = base[stuck, :, EOS]
         return own, scores
+
+
+def let_end(
+    scores: Float[Tensor, "B R V"],
+    own: Float[Tensor, "B R V"],
+    alive: Bool[Tensor, "B R"],
+    waiting: Bool[Tensor, " B"],
+) -> None:
+    """Where rules leave the last hypotheses of a sentence nothing to say, let them end after all.
+
+    Args:
+        scores: what competes; changed in place.
+        own: the model's log probabilities.
+        alive: hypotheses that may go on.
+        waiting: sentences that have no finished translation yet.
+    """
+    stuck = waiting & ~((scores.amax(dim=-1) > -torch.inf) & alive).any(dim=1)
+    if bool(stuck.any()):
+        scores[stuck, :, EOS] = own[stuck, :, EOS]
 
 
 def competition(
@@ -104,6 +117,7 @@ def competition(
     *,
     allow_unknown: bool = False,
     needed: bool = False,
+    eager: bool = False,
 ) -> Competition | None:
     """What the settings and the rules of S sentences come to; None where they change nothing.
 
@@ -114,6 +128,7 @@ def competition(
         limits: most pieces of each translation, EOS counted.
         allow_unknown: whether the unknown piece may be said.
         needed: never return None.
+        eager: whether required phrases are said as soon as they can, see ``Required``.
     """
     adjustments: list[Adjustment] = []
     device = limits.device
@@ -128,7 +143,7 @@ def competition(
     if any(r.required for r in given):
         if not allow_unknown and any(UNK in phrase for r in given for phrase in r.required):
             raise ConfigError("a required phrase holds an unknown piece, which is never said")
-        required = Required.of(given, limits)
+        required = Required.of(given, limits, eager)
         adjustments.append(required)
     if any(r.prefix for r in given):
         prefix = Prefix.of([r.prefix for r in given], device)

@@ -61,7 +61,7 @@ class Prefix:
 class Forbidden:
     """Phrases that no translation may hold: the last piece is barred once the rest stands."""
 
-    by_length: tuple[Int[Tensor, "S P longest"], ...]
+    by_length: tuple[Int[Tensor, "_ _ _"], ...]
     """Of each length that there is, the phrases."""
 
     @classmethod

@@ -48,9 +48,9 @@ class _Automaton:
 
 
 def _automaton(phrases: Sequence[Phrase]) -> _Automaton:
-    letters = sorted({piece for phrase in phrases for piece in phrase})
-    beginnings = (phrase[:end] for phrase in phrases for end in range(len(phrase) + 1))
-    states = sorted({(), *beginnings}, key=len)
+    letters = sorted({piece for phrase in phrases for piece in phrase}) or [PAD]
+    begun = {phrase[: end + 1] for phrase in phrases for end in range(len(phrase))}
+    states = [(), *sorted(begun, key=len)]
     number = {state: place for place, state in enumerate(states)}
     follow = np.zeros((len(states), len(letters)), np.int64)
     completes = np.zeros(len(states), np.int64)
@@ -98,14 +98,18 @@ class Required:
     follow: Int[Tensor, "S N A"]
     completes: Int[Tensor, "S N"]
     need: Int[Tensor, "S held N"]
+    eager: bool
+    """Whether a phrase that is begun is said to its end, and one is begun where EOS is the most
+    probable piece. A search that follows one hypothesis alone would else wait, saying anything,
+    until there is just enough room."""
 
     @classmethod
-    def of(cls, rules: Sequence[Rules], limits: Int[Tensor, " S"]) -> "Required":
+    def of(cls, rules: Sequence[Rules], limits: Int[Tensor, " S"], eager: bool) -> "Required":
         """Of each sentence the phrases that fit into its limit."""
         fitting = [_that_fit(r, limit) for r, limit in zip(rules, limits.tolist(), strict=True)]
         automata = [_automaton(phrases) for phrases in fitting]
         states = max(len(a.completes) for a in automata)
-        width = max(1, *(len(a.letters) for a in automata))  # 1 where no phrase fits
+        width = max(len(a.letters) for a in automata)
         held = max(len(a.need) for a in automata)
         letters = np.full((len(rules), width), PAD, np.int64)
         follow = np.zeros((len(rules), states, width), np.int64)
@@ -116,8 +120,16 @@ class Required:
             follow[row, : a.follow.shape[0], : a.follow.shape[1]] = a.follow
             completes[row, : len(a.completes)] = a.completes
             need[row, : a.need.shape[0], : a.need.shape[1]] = a.need
-        tables = [torch.from_numpy(t).to(limits.device) for t in (letters, follow, completes, need)]
-        return cls(limits, phrase_table(fitting, limits.device), *tables)
+        device = limits.device
+        return cls(
+            limits,
+            phrase_table(fitting, device),
+            torch.from_numpy(letters).to(device),
+            torch.from_numpy(follow).to(device),
+            torch.from_numpy(completes).to(device),
+            torch.from_numpy(need).to(device),
+            eager,
+        )
 
     def needs(
         self, ids: Int[Tensor, "B R L"], sentence: Int[Tensor, " B"]
@@ -168,8 +180,14 @@ class Required:
         left = (self.limit[sentence] - ids.shape[-1] - 1).unsqueeze(1)
         letters = self.letters[sentence].unsqueeze(1).expand_as(inside)
         kept = scores.gather(-1, letters)
-        late = (outside > 0) & (outside >= left)
-        scores.masked_fill_(late.unsqueeze(2), -torch.inf)
-        late = (inside > 0) & (inside >= left.unsqueeze(2))
-        scores.scatter_(-1, letters, kept.masked_fill(late, -torch.inf))
+        barred = (outside > 0) & (outside >= left)
+        barred_inside = (inside > 0) & (inside >= left.unsqueeze(2))
+        if self.eager:
+            nearer = inside < now.unsqueeze(2)
+            due = (outside > now) | ((now > 0) & (scores.argmax(dim=-1) == EOS))
+            due &= (nearer & (kept > -torch.inf)).any(dim=2)
+            barred |= due
+            barred_inside |= due.unsqueeze(2) & ~nearer
+        scores.masked_fill_(barred.unsqueeze(2), -torch.inf)
+        scores.scatter_(-1, letters, kept.masked_fill(barred_inside, -torch.inf))
         scores[..., EOS].masked_fill_(now > 0, -torch.inf)

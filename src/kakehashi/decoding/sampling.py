@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from kakehashi.decoding.competition import Competition
+from kakehashi.decoding.competition import Competition, let_end
 from kakehashi.decoding.hypothesis import Hypothesis
 from kakehashi.decoding.methods import Sampling
 from kakehashi.decoding.ranking import stable_top
@@ -65,13 +65,14 @@ def sample(
     while True:
         logits, state = model.step(tokens, state)
         rows = tokens.shape[1]
-        # Each draw by itself: where rules leave one nothing to say, it ends.
         own, scores = competition.scores(
             logits.flatten(0, 1).unsqueeze(1),
             ids.flatten(0, 1).unsqueeze(1),
             sentence.repeat_interleave(rows),
-            going.flatten().unsqueeze(1),
         )
+        # A row that has ended is drawn on until its sentence leaves; anything will do.
+        alive = going.flatten()
+        let_end(scores, own, alive.unsqueeze(1), torch.ones_like(alive))
         uniform = _uniform(stream.flatten(), ids.shape[-1])
         token = _draw(_probabilities(scores[:, 0], sampling), uniform)
         log_probability = log_probability + own[:, 0].gather(1, token.unsqueeze(1)).view(-1, rows)

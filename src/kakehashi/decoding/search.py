@@ -63,6 +63,8 @@ def search(
         allow_unknown=allow_unknown,
         needed=isinstance(method, Sampling)
         or (isinstance(method, DiverseBeam) and method.groups > 1),
+        eager=isinstance(method, Sampling)
+        or config.beam == (method.groups if isinstance(method, DiverseBeam) else 1),
     )
     length_penalty = config.length_penalty
     _check_number(config.beam, method, n_best)

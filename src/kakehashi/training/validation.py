@@ -8,10 +8,8 @@ from typing import Any
 import torch
 
 from kakehashi.data.batching import Batch
-from kakehashi.decoding.beam import beam_search
 from kakehashi.decoding.config import DecodingConfig
-from kakehashi.decoding.greedy import greedy_search
-from kakehashi.decoding.limits import max_lengths
+from kakehashi.decoding.search import search
 from kakehashi.evaluation.scores import corpus_bleu
 from kakehashi.models.interface import TranslationModel
 from kakehashi.training.objective import cross_entropy
@@ -98,19 +96,7 @@ class Validator:
     def _translate(
         self, model: TranslationModel[Any], source: torch.Tensor, allowed: torch.Tensor
     ) -> list[str]:
-        encoded = model.encode(source, allowed)
-        limits = max_lengths(allowed, self.decoding)
-        penalty = self.decoding.length_penalty
-        if self.decoding.beam == 1:
-            found = greedy_search(model, encoded, max_lengths=limits, length_penalty=penalty)
-        else:
-            found = beam_search(
-                model,
-                encoded,
-                beam=self.decoding.beam,
-                max_lengths=limits,
-                length_penalty=penalty,
-            )
+        found = search(model, model.encode(source, allowed), config=self.decoding)
         return [self.decode(best[0].ids) for best in found]
 
     def result(self, tallies: Sequence[Tally]) -> Validated:

@@ -1,0 +1,290 @@
+"""The engine that runs exported Transformers with CTranslate2; nothing here needs torch.
+
+CTranslate2 takes pieces, not their numbers, and one length limit for all sentences of a call. Its
+beam replaces hypotheses that have ended at once, and is through when ``PATIENCE`` times as many
+have ended as it is wide; the torch engine's goes on until nothing can change its answer.
+"""
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from math import floor, fsum
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kakehashi.decoding.config import DecodingConfig
+from kakehashi.decoding.hypothesis import Hypothesis
+from kakehashi.decoding.methods import BEAM, DiverseBeam, Method, Sampling
+from kakehashi.decoding.rules import Phrase, Rules
+from kakehashi.errors import ConfigError, DataError
+from kakehashi.inference.engine import Followed, Row
+from kakehashi.inference.packages import ctranslate2
+from kakehashi.symbols import BOS, EOS, PAD
+
+PATIENCE = 2.0
+"""With 1, which is CTranslate2's own, 5 lines in 100 become others (and worse ones) than with a
+beam that goes on for as long as it may gain by it; with 2 it is 1, for a sixth of the time more,
+and with 10 it is still 1 (docs/log.md)."""
+
+
+@dataclass(frozen=True)
+class _Found:
+    """One of CTranslate2's hypotheses: pieces without EOS, and what it was ranked by."""
+
+    ids: tuple[int, ...]
+    score: float
+    finished: bool
+
+    @property
+    def steps(self) -> int:
+        """Pieces, EOS counted where there is one."""
+        return len(self.ids) + self.finished
+
+
+class CTranslate2Engine:
+    """Searches with an exported model.
+
+    Args:
+        folder: what ``kakehashi export --to ctranslate2`` wrote.
+        pieces: the vocabulary, in order.
+        positions: pieces of the longest sequence that the model has positions for.
+        silenced: whether the model itself never says padding, unknown or BOS.
+        device: cpu, cuda or auto.
+        threads: cores to use; None: as many as this process may, or as OMP_NUM_THREADS says.
+
+    Raises:
+        ConfigError: where CTranslate2 is not installed, or cannot load the model.
+    """
+
+    name = "ctranslate2"
+
+    def __init__(
+        self,
+        folder: Path,
+        pieces: Sequence[str],
+        *,
+        positions: int,
+        silenced: bool,
+        device: str = "cpu",
+        threads: int | None = None,
+    ) -> None:
+        self._pieces = list(pieces)
+        self._numbers = {piece: number for number, piece in enumerate(pieces)}
+        self._positions = positions
+        self._silenced = silenced
+        try:
+            self._translator = ctranslate2().Translator(
+                str(folder), device=device, intra_threads=threads or _cores()
+            )
+        except (RuntimeError, ValueError) as error:
+            raise ConfigError(f"CTranslate2 cannot load {folder}: {error}") from error
+
+    def search(
+        self,
+        rows: Sequence[Row],
+        *,
+        config: DecodingConfig,
+        method: Method = BEAM,
+        n_best: int = 1,
+        rules: Sequence[Rules] | None = None,
+        allow_unknown: bool = False,
+    ) -> list[list[Hypothesis]]:
+        """See ``Engine``; beam and greedy search, with forced prefixes and forbidden phrases.
+
+        Raises:
+            ConfigError: for a diverse beam, sampling, and required phrases.
+            DataError: for a sentence, or a limit of its translation, beyond the model's positions.
+        """
+        given = [Rules()] * len(rows) if rules is None else list(rules)
+        _refuse(method, given)
+        limits = [
+            max(most_pieces(len(row) + 1, config), len(rule.prefix) + 1)
+            for row, rule in zip(rows, given, strict=True)
+        ]
+        self._check_lengths(max(*limits, *(len(row) + 1 for row in rows)))
+        found: list[list[_Found]] = [[] for _ in rows]
+        for group, call in _calls(rows, given, config):
+            call = replace(call, allow_unknown=allow_unknown)  # noqa: PLW2901
+            limit = max(limits[i] for i in group)
+            results = self._translate([rows[i] for i in group], call, limit, n_best)
+            for i, hypotheses in zip(group, results, strict=True):
+                found[i] = hypotheses
+                if any(not h.finished or h.steps > limits[i] for h in hypotheses):
+                    # A sentence with a lower limit than its neighbours, or one that comes to its
+                    # limit: once more by itself, with all that its beam finds.
+                    alone = replace(call, prefixes=[given[i].prefix])
+                    found[i] = self._translate([rows[i]], alone, limits[i], config.beam)[0]
+        changed = not self._silenced or rules is not None
+        return self._ranked(rows, found, config, n_best, changed)
+
+    def follow(
+        self, rows: Sequence[Row], targets: Sequence[Row], *, attending: bool = False
+    ) -> list[Followed]:
+        """See ``Engine``; attention is that of the layer that was chosen when it was exported."""
+        self._check_lengths(max(len(row) + 1 for row in [*rows, *targets]))
+        source, target = self._source(rows), self._texts(targets)
+        scored = self._translator.score_batch(source, target, max_input_length=0)
+        looks = self._attention(rows, targets) if attending else [None] * len(rows)
+        return [
+            Followed(tuple(result.log_probs), look)
+            for result, look in zip(scored, looks, strict=True)
+        ]
+
+    def _attention(self, rows: Sequence[Row], targets: Sequence[Row]) -> list[Any]:
+        """Where the decoder looks while it is made to say each target."""
+        source, target = self._source(rows), self._texts(targets)
+        results = self._translator.translate_batch(
+            source,
+            target_prefix=target,
+            beam_size=1,
+            max_input_length=0,
+            max_decoding_length=max(map(len, targets)) + 1,
+            min_decoding_length=max(map(len, targets)) + 1,
+            return_attention=True,
+        )
+        return [
+            np.array(result.attention[0][: len(pieces) + 1], dtype=np.float32)
+            for result, pieces in zip(results, targets, strict=True)
+        ]
+
+    def _translate(
+        self, rows: Sequence[Row], call: "_Call", limit: int, n_best: int
+    ) -> list[list[_Found]]:
+        barred = list(call.forbidden)
+        if not self._silenced:
+            barred += [(PAD,), (BOS,)]
+        results = self._translator.translate_batch(
+            self._source(rows),
+            target_prefix=self._texts(call.prefixes) if any(call.prefixes) else None,
+            beam_size=call.config.beam,
+            patience=PATIENCE,
+            num_hypotheses=n_best,
+            length_penalty=call.config.length_penalty,
+            coverage_penalty=call.config.coverage_penalty,
+            repetition_penalty=call.config.repetition_penalty,
+            no_repeat_ngram_size=call.config.no_repeat_ngram,
+            disable_unk=not (self._silenced or call.allow_unknown),
+            suppress_sequences=self._texts(barred) or None,
+            max_input_length=0,
+            max_decoding_length=limit,
+            min_decoding_length=max(call.least - 1, 0),
+            return_scores=True,
+            return_end_token=True,
+        )
+        return [
+            [self._found(*pair) for pair in zip(result.hypotheses, result.scores, strict=True)]
+            if row
+            else [_Found((), 0.0, True)]  # nothing is decoded of nothing
+            for row, result in zip(rows, results, strict=True)
+        ]
+
+    def _found(self, tokens: list[str], score: float) -> _Found:
+        ids = tuple(map(self._numbers.__getitem__, tokens))
+        finished = bool(ids) and ids[-1] == EOS
+        return _Found(ids[:-1] if finished else ids, score, finished)
+
+    def _ranked(
+        self,
+        rows: Sequence[Row],
+        found: list[list[_Found]],
+        config: DecodingConfig,
+        n_best: int,
+        changed: bool,
+    ) -> list[list[Hypothesis]]:
+        """The n best of each, those that have ended if any did, by the model's own sums.
+
+        CTranslate2 forms its sums over the pieces that are not barred; where some may be, or where
+        they are ``changed`` otherwise, they are formed anew.
+        """
+        ended = [[h for h in hypotheses if h.finished] or hypotheses for hypotheses in found]
+        barred = changed or config.min_ratio > 0 or config.no_repeat_ngram > 0 or not all(rows)
+        penalised = config.coverage_penalty > 0 or config.repetition_penalty != 1
+        sums = self._sums(rows, ended) if barred or penalised else None
+        ranked = []
+        for i, hypotheses in enumerate(ended):
+            best = []
+            for j, h in enumerate(hypotheses):
+                length = h.steps**config.length_penalty
+                total = h.score * length if sums is None else sums[i][j]
+                score = h.score if penalised else total / length
+                best.append(Hypothesis(h.ids, score, total, h.finished))
+            best.sort(key=lambda h: -h.score)
+            ranked.append(best[:n_best])
+        return ranked
+
+    def _sums(self, rows: Sequence[Row], found: list[list[_Found]]) -> list[list[float]]:
+        """The model's own log probability of each hypothesis, by forced decoding."""
+        flat = [(i, h) for i, hypotheses in enumerate(found) for h in hypotheses]
+        read = self.follow([rows[i] for i, _ in flat], [h.ids for _, h in flat])
+        sums: list[list[float]] = [[] for _ in rows]
+        for (i, h), followed in zip(flat, read, strict=True):
+            sums[i].append(fsum(followed.log_probabilities[: h.steps]))
+        return sums
+
+    def _source(self, rows: Sequence[Row]) -> list[list[str]]:
+        end = self._pieces[EOS]
+        return [[*tokens, end] for tokens in self._texts(rows)]
+
+    def _texts(self, rows: Sequence[Row]) -> list[list[str]]:
+        name = self._pieces.__getitem__
+        return [list(map(name, row)) for row in rows]
+
+    def _check_lengths(self, length: int) -> None:
+        if length > self._positions:
+            raise DataError(
+                f"a sentence, or the translation that it may have, is {length:,} pieces long, and "
+                f"the exported model has positions for {self._positions:,}: use --engine torch, "
+                "which has no longest sentence, or a lower limit"
+            )
+
+
+def most_pieces(source: int, config: DecodingConfig) -> int:
+    """Most pieces of the translation of so many source pieces; EOS counted in both."""
+    return floor(source * config.max_ratio) + config.max_extra
+
+
+def _refuse(method: Method, rules: Sequence[Rules]) -> None:
+    """Name what CTranslate2 does not do as this project has it."""
+    if isinstance(method, DiverseBeam):
+        raise ConfigError("the ctranslate2 engine has no diverse beam: use --engine torch")
+    if isinstance(method, Sampling):
+        raise ConfigError(
+            "the ctranslate2 engine cannot draw the same samples twice from a seed: use --engine "
+            "torch for sampling and minimum Bayes risk"
+        )
+    if any(rule.required for rule in rules):
+        raise ConfigError("the ctranslate2 engine knows no required phrases: use --engine torch")
+
+
+@dataclass(frozen=True)
+class _Call:
+    """What sentences that are decoded together share, and the beginnings of their translations."""
+
+    config: DecodingConfig
+    least: int
+    """Fewest pieces of a translation, EOS counted."""
+    forbidden: tuple[Phrase, ...]
+    prefixes: Sequence[Phrase]
+    allow_unknown: bool = False
+
+
+def _calls(
+    rows: Sequence[Row], rules: Sequence[Rules], config: DecodingConfig
+) -> Iterator[tuple[list[int], _Call]]:
+    """The places of the sentences that can be decoded together, and how."""
+    groups: dict[tuple[int, tuple[Phrase, ...], int], list[int]] = {}
+    for place, (row, rule) in enumerate(zip(rows, rules, strict=True)):
+        least = floor((len(row) + 1) * config.min_ratio)
+        # In a batch CTranslate2 counts padding and neighbours into a sentence's coverage.
+        alone = place if config.coverage_penalty else 0
+        groups.setdefault((least, tuple(rule.forbidden), alone), []).append(place)
+    for (least, forbidden, _), group in groups.items():
+        yield group, _Call(config, least, forbidden, [rules[i].prefix for i in group])
+
+
+def _cores() -> int:
+    """The cores that this process may use, or as many of them as OMP_NUM_THREADS says."""
+    told = os.environ.get("OMP_NUM_THREADS", "")
+    return int(told) if told.isdigit() and int(told) else (os.cpu_count() or 1)

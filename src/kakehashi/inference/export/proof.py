@@ -1,0 +1,190 @@
+"""Does an exported model still say the same? Both translate the same lines, and are compared.
+
+Three questions, in this order:
+
+1. **Greedy search**, which is nothing but the model: the same piece at every step of every line. A
+   line may differ only at a tie, where the original finds both pieces equally probable within
+   ``SAME``.
+2. **Scores**: each of the translations of either side, read by both models, has the same
+   ``log p / length ** length_penalty`` within ``SAME``.
+3. **The model's own search**, a beam as a rule: the same text on every line. Two runtimes do not
+   leave the beam at the same moment, so another text is no fault of the export where question 2
+   has been answered for both texts; such lines are counted.
+
+With weights of 8 bits the first two cannot be asked. There BLEU decides: against references, at
+most ``BLEU_ROOM`` from the original's; without references, the original's translations are the
+references, and at least ``BLEU_ALIKE`` is asked for.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import fsum
+
+from kakehashi.data.tokenizer import Tokenizer
+from kakehashi.decoding.config import DecodingConfig
+from kakehashi.decoding.hypothesis import Hypothesis
+from kakehashi.errors import ExportError
+from kakehashi.evaluation.scores import Score, corpus_scores
+from kakehashi.inference.batches import length_batches
+from kakehashi.inference.engine import Engine, Row
+from kakehashi.inference.export.check_set import CheckSet
+from kakehashi.inference.translation import one_line
+
+SAME = 1e-4
+BLEU_ROOM = 0.3
+BLEU_ALIKE = 60.0
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """What the comparison of two exact models came to."""
+
+    lines: int
+    greedy_identical: int
+    greedy_ties: int
+    """Lines that part at two pieces that the original finds equally probable."""
+    identical: int
+    """Lines with the same text by the model's own search."""
+    by_search: int
+    """Lines whose text differs although both models give both texts the same scores."""
+    score_difference: float
+    """The largest of all, of one translation read by both."""
+
+
+@dataclass(frozen=True)
+class Likeness:
+    """What the comparison with a model of 8-bit weights came to."""
+
+    lines: int
+    identical: int
+    bleu: Score
+    """Of the exported model."""
+    original: Score | None
+    """Of the original; None where its translations were the references."""
+
+
+def translations(engine: Engine, rows: Sequence[Row], config: DecodingConfig) -> list[Hypothesis]:
+    """The best translation of each sentence, decoded in batches of like length."""
+    found: list[Hypothesis | None] = [None] * len(rows)
+    for batch in length_batches([len(row) + 1 for row in rows], config.batch_size):
+        results = engine.search([rows[i] for i in batch], config=config)
+        for i, hypotheses in zip(batch, results, strict=True):
+            found[i] = hypotheses[0]
+    return [hypothesis for hypothesis in found if hypothesis is not None]
+
+
+def prove_exact(
+    original: Engine, exported: Engine, rows: Sequence[Row], decoding: DecodingConfig
+) -> Agreement:
+    """Ask the three questions; see the module.
+
+    Raises:
+        ExportError: with the first line on which the models differ, and by how much.
+    """
+    greedy = replace(decoding, beam=1)
+    ours, theirs = (translations(engine, rows, greedy) for engine in (original, exported))
+    parted = [i for i, (a, b) in enumerate(zip(ours, theirs, strict=True)) if a.ids != b.ids]
+    for i in parted:
+        gap = _gap(original, rows[i], ours[i], theirs[i])
+        if gap > SAME:
+            raise ExportError(
+                f"the exported model is not the same: in greedy search line {i + 1} of the check "
+                f"set parts at two pieces whose log probabilities differ by {gap:.1e} in the "
+                f"original (at most {SAME:.0e} would be a tie)"
+            )
+    largest = 0.0
+    if decoding.beam > 1:
+        best = [translations(engine, rows, decoding) for engine in (original, exported)]
+    else:
+        best = [ours, theirs]
+    for side in (ours, *best):
+        largest = max(largest, _compare_scores(original, exported, rows, side, decoding))
+    differing = sum(a.ids != b.ids for a, b in zip(*best, strict=True))
+    return Agreement(
+        lines=len(rows),
+        greedy_identical=len(rows) - len(parted),
+        greedy_ties=len(parted),
+        identical=len(rows) - differing,
+        by_search=differing,
+        score_difference=largest,
+    )
+
+
+def _gap(engine: Engine, row: Row, ours: Hypothesis, theirs: Hypothesis) -> float:
+    """How much less probable than ours the first differing piece of theirs is."""
+    common = 0
+    while ours.ids[common : common + 1] == theirs.ids[common : common + 1] != ():
+        common += 1
+    paths = [h.ids[: common + 1] for h in (ours, theirs)]
+    first, second = engine.follow([row, row], paths)
+    # Where one of them has ended, what stands at that place is the probability of EOS.
+    return abs(first.log_probabilities[common] - second.log_probabilities[common])
+
+
+def _compare_scores(
+    original: Engine,
+    exported: Engine,
+    rows: Sequence[Row],
+    side: Sequence[Hypothesis],
+    decoding: DecodingConfig,
+) -> float:
+    largest = 0.0
+    lengths = [max(len(row), len(h.ids)) + 1 for row, h in zip(rows, side, strict=True)]
+    for batch in length_batches(lengths, decoding.batch_size):
+        chosen = [rows[i] for i in batch], [side[i].ids for i in batch]
+        pairs = zip(original.follow(*chosen), exported.follow(*chosen), strict=True)
+        for i, (ours, theirs) in zip(batch, pairs, strict=True):
+            scores = [
+                fsum(read.log_probabilities)
+                / len(read.log_probabilities) ** decoding.length_penalty
+                for read in (ours, theirs)
+            ]
+            difference = abs(scores[0] - scores[1])
+            if not difference <= SAME:
+                raise ExportError(
+                    f"the exported model is not the same: it gives a translation of line {i + 1} "
+                    f"of the check set the score {scores[1]:.6f}, the original {scores[0]:.6f} "
+                    f"(they may differ by {SAME:.0e})"
+                )
+            largest = max(largest, difference)
+    return largest
+
+
+def prove_alike(
+    original: Engine,
+    exported: Engine,
+    rows: Sequence[Row],
+    decoding: DecodingConfig,
+    tokenizer: Tokenizer,
+    check: CheckSet,
+    target_language: str,
+) -> Likeness:
+    """Compare by BLEU; see the module.
+
+    Raises:
+        ExportError: when BLEU is too far from the original's, with both figures.
+    """
+    ours, theirs = (
+        [one_line(tokenizer.decode(h.ids)) for h in translations(engine, rows, decoding)]
+        for engine in (original, exported)
+    )
+    before = None
+    if check.reference is None:
+        after = corpus_scores(theirs, ours, target_language).bleu
+        if after.value < BLEU_ALIKE:
+            raise ExportError(
+                f"the model with 8-bit weights translates otherwise: its BLEU against the "
+                f"original's translations is {after.value:.2f}, and at least {BLEU_ALIKE:g} is "
+                "asked for; give --check-source and --check-reference to let references decide"
+            )
+    else:
+        before = corpus_scores(ours, check.reference, target_language).bleu
+        after = corpus_scores(theirs, check.reference, target_language).bleu
+        if abs(after.value - before.value) > BLEU_ROOM:
+            raise ExportError(
+                f"the model with 8-bit weights is another one: BLEU {after.value:.2f}, the "
+                f"original {before.value:.2f}, and they may differ by {BLEU_ROOM:g} "
+                f"({after.signature})"
+            )
+    same = sum(a == b for a, b in zip(ours, theirs, strict=True))
+    return Likeness(len(rows), same, after, before)

@@ -1,0 +1,140 @@
+"""The seam between the service and a translator: tasks in, answers out."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from math import exp, fsum
+from typing import assert_never
+
+import kakehashi
+from kakehashi.inference import translation as found
+from kakehashi.inference.options import Options
+from kakehashi.inference.request import Request
+from kakehashi.inference.scoring import Scored as Read
+from kakehashi.inference.sentences import without_spaces
+from kakehashi.inference.translator import Translator
+from kakehashi.serving import schema
+from kakehashi.serving.limits import Limits
+from kakehashi.serving.tasks import Aligning, Scoring, Task, Text, Translating
+from kakehashi.serving.words import Word, word_pairs, words
+
+_NUMBERED = re.compile(r"^line [\d,]+(:?) ")
+
+
+class TranslatorBackend:
+    """A translator behind the queue; only its worker may call it."""
+
+    def __init__(self, translator: Translator, together: int, card: str = "") -> None:
+        """Around a translator.
+
+        Args:
+            translator: the model.
+            together: sentences that it computes at a time.
+            card: its model card.
+        """
+        self._translator = translator
+        self._together = together
+        self._card = card
+        config = translator.config
+        self._source_spaced = not without_spaces(config.source_language)
+        self._target_spaced = not without_spaces(config.target_language)
+
+    def facts(self, limits: Limits) -> schema.ModelAnswer:
+        """What the service tells of the model."""
+        config = self._translator.config
+        return schema.ModelAnswer(
+            source_language=config.source_language,
+            target_language=config.target_language,
+            architecture=config.model.name,
+            engine=self._translator.engine.name,
+            vocabulary=config.vocab_size,
+            max_length=config.max_length,
+            beam=config.decoding.beam,
+            length_penalty=config.decoding.length_penalty,
+            kakehashi=kakehashi.__version__,
+            limits=schema.Bounds(
+                body_bytes=limits.body,
+                lines=limits.lines,
+                characters=limits.characters,
+                beam=limits.beam,
+                seconds=limits.seconds,
+            ),
+            card=self._card,
+        )
+
+    def run(self, task: Task, texts: Sequence[Text]) -> list[schema.Answer]:
+        """One answer for each text, in order.
+
+        Raises:
+            ConfigError: for options that the model cannot follow.
+        """
+        match task:
+            case Translating():
+                options = replace(task.options, batch_size=self._together)
+                requests = [text for text in texts if isinstance(text, Request)]
+                results = self._translator.translate(requests, options)
+                return [self._translation(result, options) for result in results]
+            case Scoring():
+                return [_scored(read) for read in self._read(texts)]
+            case Aligning():
+                return [self._aligned(read) for read in self._read(texts)]
+        assert_never(task)
+
+    def _read(self, texts: Sequence[Text]) -> list[Read]:
+        pairs = [text for text in texts if not isinstance(text, Request)]
+        return list(self._translator.score(pairs, self._together))
+
+    def _translation(self, result: found.Translation, options: Options) -> schema.Translation:
+        sources = words(result.source_tokens, spaced=self._source_spaced)
+        return schema.Translation(
+            text=result.text,
+            score=result.score,
+            candidates=[
+                schema.Candidate(
+                    text=candidate.text,
+                    score=candidate.score,
+                    log_probability=candidate.log_probability,
+                    words=self._words(candidate, sources) if options.details else None,
+                )
+                for candidate in result.hypotheses
+            ],
+            source_words=[word.text for word in sources] if options.details else None,
+            warnings=[_unnumbered(warning) for warning in result.warnings],
+        )
+
+    def _words(self, candidate: found.Candidate, sources: list[Word]) -> list[schema.Word]:
+        targets = words(candidate.tokens, spaced=self._target_spaced)
+        pairs = word_pairs(candidate.alignment, sources, targets)
+        return [
+            schema.Word(
+                text=word.text,
+                probability=exp(
+                    min(0.0, fsum(candidate.token_log_probabilities[i] for i in word.pieces))
+                ),
+                source=[s for s, t in pairs if t == at],
+            )
+            for at, word in enumerate(targets)
+        ]
+
+    def _aligned(self, read: Read) -> schema.Aligned:
+        sources = words(read.source_tokens, spaced=self._source_spaced)
+        targets = words(read.tokens, spaced=self._target_spaced)
+        return schema.Aligned(
+            source_words=[word.text for word in sources],
+            target_words=[word.text for word in targets],
+            pairs=word_pairs(read.alignment, sources, targets),
+        )
+
+
+def _scored(read: Read) -> schema.Scored:
+    return schema.Scored(
+        log_probability=read.log_probability,
+        perplexity=read.perplexity,
+        tokens=list(read.tokens),
+        token_log_probabilities=list(read.token_log_probabilities),
+    )
+
+
+def _unnumbered(warning: str) -> str:
+    """A warning without the number of its line, which counts lines of other requests too."""
+    return _NUMBERED.sub(lambda number: "" if number[1] else "the text ", warning)

@@ -1,0 +1,36 @@
+"""What a service accepts, and how it shares its time."""
+
+from dataclasses import dataclass
+
+from kakehashi.errors import ConfigError
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Bounds of one service; whatever is over one of them is refused, never cut."""
+
+    body: int = 1 << 20
+    """Bytes of a request's body."""
+    lines: int = 128
+    """Texts, or pairs of them, in one request."""
+    characters: int = 2_000
+    """Of one text."""
+    beam: int = 16
+    """Hypotheses that a request may ask for: time and memory grow with them."""
+    queue: int = 1_024
+    """Sentences that wait; a request for which there is no room is refused at once."""
+    seconds: float = 30.0
+    """From the arrival of a request to its answer."""
+    together: int = 64
+    """Sentences that the model is given together; 1 turns batching off."""
+    padded: int = 64 * 200
+    """Characters that it is given together, each sentence counted as long as the longest."""
+    gather: float = 0.003
+    """Seconds that an idle worker waits for more sentences to come with the first."""
+
+    def __post_init__(self) -> None:
+        if self.queue < self.lines:
+            raise ConfigError(
+                f"a queue of {self.queue:,} sentences has no room for a request of "
+                f"{self.lines:,} lines: give a longer --queue or fewer --max-lines"
+            )

@@ -1,0 +1,42 @@
+"""The page: one text that holds its style and its script and asks the network for nothing else.
+
+The browser is told so. Its content policy allows this style and this script by their hashes, no
+other ones, and requests to this service only: text from outside could not run even if it were
+taken for a part of the page, which it never is (it goes in by ``textContent``).
+"""
+
+import base64
+import hashlib
+from importlib.resources import files
+
+
+def _read(name: str) -> str:
+    return files("kakehashi.serving").joinpath("page", name).read_text("utf-8")
+
+
+def _hash(content: str) -> str:
+    digest = hashlib.sha256(content.encode("utf-8")).digest()
+    return f"'sha256-{base64.b64encode(digest).decode()}'"
+
+
+_STYLE, _SCRIPT = _read("style.css"), _read("script.js")
+
+PAGE = (
+    _read("index.html")
+    .replace("<style></style>", f"<style>{_STYLE}</style>")
+    .replace("<script></script>", f"<script>{_SCRIPT}</script>")
+    .encode("utf-8")
+)
+"""UTF-8."""
+CONTENT_POLICY = "; ".join(
+    (
+        "default-src 'none'",
+        f"style-src {_hash(_STYLE)}",
+        f"script-src {_hash(_SCRIPT)}",
+        "connect-src 'self'",
+        "img-src data:",
+        "base-uri 'none'",
+        "form-action 'none'",
+        "frame-ancestors 'none'",
+    )
+)

@@ -1,0 +1,126 @@
+"""From a request to its answers: the queue, the worker, and who waits how long for what."""
+
+import asyncio
+import math
+from collections.abc import Awaitable, Callable, Sequence
+from types import TracebackType
+from typing import Any, Self
+
+from kakehashi.errors import KakehashiError
+from kakehashi.serving.limits import Limits
+from kakehashi.serving.metrics import Metrics
+from kakehashi.serving.refusal import Refusal
+from kakehashi.serving.schema import Answer
+from kakehashi.serving.tasks import Task, Text
+from kakehashi.serving.waiting import Full, Job, Waiting
+from kakehashi.serving.worker import Backend, Worker
+
+_STOP = 5.0
+"""Seconds that a batch may still take when a service has to end."""
+
+
+class Service:
+    """A model at work; use it as a context, in which the worker runs."""
+
+    def __init__(self, backend: Backend, limits: Limits) -> None:
+        self.limits = limits
+        self.waiting = Waiting(limits)
+        self.metrics = Metrics(lambda: len(self.waiting))
+        self.dropped = 0
+        """Requests that were given up because the service had to end."""
+        self._jobs: set[Job] = set()
+        self._worker = Worker(backend, self.waiting, self.metrics.batches.observe)
+
+    def __enter__(self) -> Self:
+        self._worker.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.waiting.close()
+        self._worker.join(_STOP)
+
+    @property
+    def busy(self) -> bool:
+        """Whether the worker is still there: after the end, with a batch that takes too long."""
+        return self._worker.is_alive()
+
+    async def answers(
+        self, task: Task, texts: Sequence[Text], gone: Callable[[], Awaitable[None]]
+    ) -> list[Answer]:
+        """The answer to each text, in order.
+
+        Args:
+            task: what is asked for.
+            texts: within the limits.
+            gone: returns when the client is no longer there.
+
+        Raises:
+            Refusal: when the queue is full, the time is up, the client has gone, or the model
+                refuses. What has not been begun is then dropped.
+        """
+        job = Job(task, texts)
+        try:
+            self.waiting.put(job)
+        except Full:
+            raise self._overloaded() from None
+        self.metrics.sentences.labels(type(task).__name__.lower()).inc(len(texts))
+        self._jobs.add(job)
+        try:
+            return await self._wait(job, gone)
+        finally:
+            self._jobs.discard(job)
+            self.waiting.abandon(job)  # nothing is left of one that was answered
+
+    def give_up(self) -> None:
+        """Refuse what is still not answered: the service has to end."""
+        stopping = Refusal(503, "stopping", "the service stops: ask again when it is back")
+        for job in self._jobs:
+            self.waiting.fail(job, stopping)
+        self.dropped += len(self._jobs)
+
+    async def _wait(self, job: Job, gone: Callable[[], Awaitable[None]]) -> list[Answer]:
+        future = asyncio.wrap_future(job.future)
+        left = asyncio.ensure_future(gone())
+        try:
+            both: set[asyncio.Future[Any]] = {future, left}
+            await asyncio.wait(
+                both,
+                timeout=self.limits.seconds,
+                return_when=asyncio.FIRST_COMPLETED,
+            )
+        finally:
+            left.cancel()
+        if future.done():
+            try:
+                return future.result()
+            except KakehashiError as error:
+                raise Refusal(400, "refused", f"{error}") from error
+        if left.done():
+            raise Refusal(499, "gone", "the client has gone")
+        raise Refusal(
+            504,
+            "timeout",
+            f"there was no time for this within {self.limits.seconds:g} s: ask for fewer "
+            "sentences at a time, or later",
+            self._later(),
+        )
+
+    def _overloaded(self) -> Refusal:
+        return Refusal(
+            503,
+            "overloaded",
+            f"{len(self.waiting):,} sentences wait already and there is room for "
+            f"{self.limits.queue:,}: ask again later",
+            self._later(),
+        )
+
+    def _later(self) -> dict[str, str]:
+        """When the queue should have become shorter."""
+        rate = self._worker.rate
+        seconds = math.ceil(len(self.waiting) / rate) if rate else 1
+        return {"Retry-After": str(max(1, min(seconds, 60)))}

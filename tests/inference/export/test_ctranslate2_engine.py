@@ -1,0 +1,183 @@
+"""The CTranslate2 engine means by every setting what the torch engine means by it."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.inference.export.conftest import Make
+
+from kakehashi.data.tokenizer import Tokenizer
+from kakehashi.decoding.config import DecodingConfig
+from kakehashi.decoding.hypothesis import Hypothesis
+from kakehashi.decoding.methods import DiverseBeam, Sampling
+from kakehashi.decoding.rules import Rules
+from kakehashi.errors import BundleError, ConfigError, DataError
+from kakehashi.inference.ctranslate2_engine import CTranslate2Engine
+from kakehashi.inference.engine import Engine
+from kakehashi.inference.export.to_ctranslate2 import write_ctranslate2
+from kakehashi.inference.exported import load_exported
+from kakehashi.inference.torch_engine import TorchEngine
+from kakehashi.symbols import BOS, PAD, UNK
+
+POSITIONS = 40
+Rows = list[list[int]]
+
+
+@pytest.fixture(scope="module")
+def engines(
+    make: Make, tokenizer: Tokenizer, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Engine, Engine]:
+    folder = tmp_path_factory.mktemp("export")
+    model = make(norm_position="post", bias=True)
+    write_ctranslate2(folder, model, tokenizer, quantization="float32", positions=POSITIONS)
+    pieces = tokenizer.pieces(range(tokenizer.vocab_size))
+    exported = CTranslate2Engine(folder, pieces, positions=POSITIONS, silenced=True)
+    return TorchEngine(model), exported
+
+
+@pytest.fixture(scope="module")
+def rows(tokenizer: Tokenizer, small_corpus: Any) -> Rows:
+    lines = small_corpus.source[:9]
+    return tokenizer.encode_batch(["a", *lines])
+
+
+def assert_same(ours: list[list[Hypothesis]], theirs: list[list[Hypothesis]]) -> None:
+    assert len(ours) == len(theirs)
+    for a, b in zip(ours, theirs, strict=True):
+        assert [h.ids for h in a] == [h.ids for h in b]
+        assert [h.finished for h in a] == [h.finished for h in b]
+        for value in ("score", "log_probability"):
+            expected = [getattr(h, value) for h in a]
+            assert [getattr(h, value) for h in b] == pytest.approx(expected, abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"length_penalty": 0.0},
+        {"min_ratio": 0.4},
+        {"no_repeat_ngram": 2},
+        {"repetition_penalty": 1.4},
+    ],
+    ids=str,
+)
+def test_a_setting_means_the_same(
+    settings: dict[str, Any], engines: tuple[Engine, Engine], rows: Rows
+) -> None:
+    config = DecodingConfig(**({"beam": 1, "max_ratio": 0.4, "max_extra": 5} | settings))
+    ours, theirs = (engine.search(rows, config=config) for engine in engines)
+    assert_same(ours, theirs)
+    assert len({h[0].ids for h in ours}) > 3
+
+
+def test_coverage_is_counted_in_the_score(engines: tuple[Engine, Engine], rows: Rows) -> None:
+    original, exported = engines
+    config = DecodingConfig(beam=3, coverage_penalty=0.3, max_ratio=0.4, max_extra=4)
+    for row, best in zip(rows, exported.search(rows, config=config, n_best=2), strict=True):
+        read = original.follow([row] * len(best), [h.ids for h in best], attending=True)
+        for h, one in zip(best, read, strict=True):
+            assert one.attention is not None
+            steps = len(h.ids) + h.finished
+            attended = np.minimum(one.attention[:steps].sum(0), 1.0)
+            total = sum(one.log_probabilities[:steps])
+            assert h.log_probability == pytest.approx(total, abs=1e-4)
+            assert h.score == pytest.approx(total / steps + 0.3 * np.log(attended).sum(), abs=1e-4)
+
+
+def test_an_n_best_list_is_one_of_its_own_sentence(
+    engines: tuple[Engine, Engine], rows: Rows
+) -> None:
+    """The beams differ, but what they say is scored as the original scores it, best first."""
+    original, exported = engines
+    config = DecodingConfig(beam=4, max_ratio=0.4, max_extra=4)
+    for row, best in zip(rows, exported.search(rows, config=config, n_best=3), strict=True):
+        assert 1 <= len(best) <= 3 and len({h.ids for h in best}) == len(best)
+        assert [h.score for h in best] == sorted((h.score for h in best), reverse=True)
+        read = original.follow([row] * len(best), [h.ids for h in best])
+        for h, one in zip(best, read, strict=True):
+            steps = len(h.ids) + h.finished
+            total = sum(one.log_probabilities[:steps])
+            assert h.log_probability == pytest.approx(total, abs=1e-4)
+            assert h.score == pytest.approx(total / steps, abs=1e-4)
+
+
+def test_the_neighbours_change_nothing(engines: tuple[Engine, Engine], rows: Rows) -> None:
+    exported = engines[1]
+    config = DecodingConfig(beam=3, max_ratio=0.6, max_extra=1, min_ratio=0.2)
+    together = exported.search(rows, config=config, n_best=2)
+    alone = [exported.search([row], config=config, n_best=2)[0] for row in rows]
+    assert_same(alone, together)
+
+
+def test_rules_hold_and_mean_the_same(engines: tuple[Engine, Engine], rows: Rows) -> None:
+    config = DecodingConfig(beam=1, max_ratio=0.4, max_extra=5)
+    free = [h[0].ids for h in engines[0].search(rows, config=config)]
+    chosen = [i for i, ids in enumerate(free) if len(ids) > 2]
+    rows, free = [rows[i] for i in chosen], [free[i] for i in chosen]
+    assert len(rows) > 3
+    rules = [Rules(prefix=free[2][:2]), *(Rules(forbidden=(ids[:2],)) for ids in free[1:])]
+    ours, theirs = (engine.search(rows, config=config, rules=rules) for engine in engines)
+    assert_same(ours, theirs)
+    assert theirs[0][0].ids[:2] == free[2][:2]
+    assert all(h[0].ids[:2] != ids[:2] for h, ids in zip(theirs[1:], free[1:], strict=True))
+
+
+def test_what_it_cannot_do_is_refused_by_name(engines: tuple[Engine, Engine], rows: Rows) -> None:
+    search, config = engines[1].search, DecodingConfig(beam=2)
+    with pytest.raises(ConfigError, match=r"no diverse beam.*--engine torch"):
+        search(rows, config=config, method=DiverseBeam(2))
+    with pytest.raises(ConfigError, match=r"samples twice from a seed.*--engine torch"):
+        search(rows, config=config, method=Sampling())
+    with pytest.raises(ConfigError, match=r"no required phrases.*--engine torch"):
+        search(rows[:1], config=config, rules=[Rules(required=((9,),))])
+    with pytest.raises(DataError, match=f"41 pieces long.* {POSITIONS}: use --engine torch"):
+        search([[9] * POSITIONS], config=DecodingConfig(max_ratio=0.1))
+    with pytest.raises(DataError, match="positions"):
+        engines[1].follow([[9]], [[9] * POSITIONS])
+
+
+def test_nothing_becomes_nothing(engines: tuple[Engine, Engine]) -> None:
+    original, exported = engines
+    best = exported.search([[], [9, 10]], config=DecodingConfig(beam=2, max_extra=3))[0][0]
+    expected = original.follow([[]], [[]])[0].log_probabilities
+    assert (best.ids, best.finished) == ((), True)
+    assert best.log_probability == pytest.approx(sum(expected), abs=1e-4)
+
+
+def test_reserved_pieces_are_never_said(
+    make: Make, tokenizer: Tokenizer, rows: Rows, tmp_path: Path
+) -> None:
+    model = make()
+    model.output.silence[[PAD, UNK, BOS]] = 3.0
+    write_ctranslate2(tmp_path, model, tokenizer, quantization="float32", positions=POSITIONS)
+    pieces = tokenizer.pieces(range(tokenizer.vocab_size))
+    exported = CTranslate2Engine(tmp_path, pieces, positions=POSITIONS, silenced=False)
+    config = DecodingConfig(beam=1, max_ratio=0.4, max_extra=4)
+    assert_same(*(e.search(rows, config=config) for e in (TorchEngine(model), exported)))
+
+
+def test_a_folder_that_is_no_export_or_damaged(
+    make: Make, save_model: Callable[..., Path], tmp_path: Path
+) -> None:
+    from kakehashi.inference.export.check_set import CheckSet
+    from kakehashi.inference.export.run import export_model
+
+    model = save_model(tmp_path / "model", make(), beam=1)
+    with pytest.raises(BundleError, match=r"kakehashi export .*model --to ctranslate2 -o"):
+        load_exported(model)
+    with pytest.raises(BundleError, match="no model folder"):
+        load_exported(tmp_path / "nothing")
+    folder = model / "ctranslate2"
+    export_model(model, folder, to="ctranslate2", check=lambda: CheckSet("a line", ["Hund"]))
+    load_exported(model)
+    weights = bytearray((folder / "model.bin").read_bytes())
+    weights[-2000] ^= 1
+    (folder / "model.bin").write_bytes(weights)
+    with pytest.raises(BundleError, match=r"model\.bin is damaged"):
+        load_exported(folder)
+    (folder / "model.bin").unlink()
+    with pytest.raises(BundleError):
+        load_exported(folder)
