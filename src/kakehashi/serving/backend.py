@@ -9,9 +9,9 @@ from typing import assert_never
 import kakehashi
 from kakehashi.inference import translation as found
 from kakehashi.inference.options import Options
-from kakehashi.inference.parts import joint
 from kakehashi.inference.request import Request
 from kakehashi.inference.scoring import Scored as Read
+from kakehashi.inference.sentences import without_spaces
 from kakehashi.inference.translator import Translator
 from kakehashi.serving import schema
 from kakehashi.serving.limits import Limits
@@ -36,8 +36,8 @@ class TranslatorBackend:
         self._together = together
         self._card = card
         config = translator.config
-        self._source_spaced = joint(config.source_language) != ""
-        self._target_spaced = joint(config.target_language) != ""
+        self._source_spaced = not without_spaces(config.source_language)
+        self._target_spaced = not without_spaces(config.target_language)
 
     def facts(self, limits: Limits) -> schema.ModelAnswer:
         """What the service tells of the model."""
