@@ -14,7 +14,6 @@ from kakehashi.decoding.config import DecodingConfig
 from kakehashi.decoding.mbr import by_expected_utility
 from kakehashi.decoding.rules import Rules
 from kakehashi.errors import ConfigError
-from kakehashi.evaluation.chrf import pairwise_chrf
 from kakehashi.inference.alignment import Pairs, piece_alignment, word_alignment
 from kakehashi.inference.batches import WINDOW, length_batches, windows
 from kakehashi.inference.engine import Engine, Followed
@@ -219,6 +218,8 @@ class Translator:
     def _least_risk(self, drawn: list["Hypothesis"]) -> list["Hypothesis"]:
         """The different samples of a sentence by expected chrF, which is then their score."""
         texts = [one_line(self.tokenizer.decode(hypothesis.ids)) for hypothesis in drawn]
+        from kakehashi.evaluation.chrf import pairwise_chrf
+
         ranked = by_expected_utility(texts, pairwise_chrf)
         return [replace(drawn[each.first], score=each.utility) for each in ranked]
 
