@@ -17,10 +17,10 @@ ENVIRONMENTS is a folder with a Python environment for each peer, apart from Kak
 A peer without an environment is left out. Every program has a random model of the same size
 (tiny: 4+4 layers, d 128, feed-forward 256, 4 heads; base: 6+6, 512, 2048, 8; post-norm with biases,
 8,000 pieces, tied; rnn: embeddings 128, 256 GRU units, 256 of attention; joeynmt's output reads the
-256 units and cannot be tied to embeddings of 128, ours reads 128 maxout units and is) and translates
-the same 500 sentences of 16 pieces and EOS in batches of 64; every hypothesis goes on for 17 pieces.
-Loading and a first round are not counted; then the programs take turns. On one thread processor
-time counts, on more the clock. ``peers/`` holds the programs.
+256 units and cannot be tied to embeddings of 128, ours reads 128 maxout units and is) and
+translates the same 500 sentences of 16 pieces and EOS in batches of 64; every hypothesis goes on
+for 17 pieces. Loading and a first round are not counted; then the programs take turns. On one
+thread processor time counts, on more the clock. ``peers/`` holds the programs.
 """
 
 import argparse
