@@ -114,7 +114,7 @@ SETTINGS: list[tuple[list[Any], dict[str, Any]]] = [
     (["--mbr", 4, "--top-k", 9], {"method": MinimumRisk(4, Sampling(top_k=9))}),
     (["--n-best", 3, "--batch-size", 1], {"n_best": 3}),
     (["--with", "MODEL", "--beam", 2], {"beam": 2}),
-    (["--split", "--markup", "--copy-unknown"], dict.fromkeys(TEXTS, True)),
+    (["--split", "--markup", "--placeholders", "--keep", "H.nd"], KEPT),
 ]
 
 
