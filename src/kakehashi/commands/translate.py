@@ -62,6 +62,49 @@ def translate(
             min=1, rich_help_panel=LINES, help="Translations of each line, at most --beam."
         ),
     ] = 1,
+    split: Annotated[
+        bool,
+        typer.Option(
+            "--split", rich_help_panel=LINES, help="Translate the sentences of a line one by one."
+        ),
+    ] = False,
+    markup: Annotated[
+        bool,
+        typer.Option(
+            "--markup",
+            rich_help_panel=LINES,
+            help="Tags such as <b> are no text: put them back where they belong.",
+        ),
+    ] = False,
+    copy_unknown: Annotated[
+        bool,
+        typer.Option(
+            "--copy-unknown",
+            rich_help_panel=LINES,
+            help="Copy words of the line that the vocabulary cannot spell.",
+        ),
+    ] = False,
+    placeholders: Annotated[
+        bool,
+        typer.Option(
+            "--placeholders",
+            rich_help_panel=RULES,
+            help="It has the line's placeholders, such as {name}.",
+        ),
+    ] = False,
+    keep: Annotated[
+        str | None,
+        typer.Option(
+            metavar="REGEX", rich_help_panel=RULES, help="It has what this finds in the line."
+        ),
+    ] = None,
+    terms: Annotated[
+        Path | None,
+        typer.Option(
+            rich_help_panel=RULES,
+            help="File of lines `term TAB translation`: it has the translation of a term.",
+        ),
+    ] = None,
     beam: given.Beam = None,
     length_penalty: given.LengthPenalty = None,
     coverage_penalty: given.CoveragePenalty = None,
@@ -112,6 +155,7 @@ def translate(
         write_text,
     )
     from kakehashi.inference.request import Request
+    from kakehashi.inference.terms import Terms
 
     interactive = source is None and sys.stdin.isatty()
     options = given.search_options(
@@ -125,6 +169,12 @@ def translate(
         batch_size=1 if interactive else batch_size,
         n_best=n_best,
         details=form is Format.jsonl,
+        split=split,
+        markup=markup,
+        copy_unknown=copy_unknown,
+        placeholders=placeholders,
+        keep=keep,
+        terms=None if terms is None else Terms.read(terms),
         sample=sample,
         diverse=diverse,
         diversity=diversity,
