@@ -76,7 +76,7 @@ class CTranslate2Engine:
         self._silenced = silenced
         try:
             self._translator = ctranslate2().Translator(
-                str(folder), device=device, intra_threads=threads or _cores()
+                str(folder), device=device, intra_threads=threads or cores()
             )
         except (RuntimeError, ValueError) as error:
             raise ConfigError(f"CTranslate2 cannot load {folder}: {error}") from error
@@ -284,7 +284,7 @@ def _calls(
         yield group, _Call(config, least, forbidden, [rules[i].prefix for i in group])
 
 
-def _cores() -> int:
+def cores() -> int:
     """The cores that this process may use, or as many of them as OMP_NUM_THREADS says."""
     told = os.environ.get("OMP_NUM_THREADS", "")
     return int(told) if told.isdigit() and int(told) else (os.cpu_count() or 1)
