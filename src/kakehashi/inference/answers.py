@@ -12,7 +12,7 @@ from kakehashi.inference.line_words import line_words, piece_words
 from kakehashi.inference.lines import Line, Part
 from kakehashi.inference.links import word_links
 from kakehashi.inference.options import Options
-from kakehashi.inference.placeholders import changed_placeholders
+from kakehashi.inference.placeholders import PLACEHOLDER, changed_placeholders
 from kakehashi.inference.placing import Link, put_back
 from kakehashi.inference.sentences import joint, without_spaces
 from kakehashi.inference.settings import BundleConfig
@@ -122,7 +122,9 @@ class Writer:
         if not line.marked.elements:
             return spelled, ()
         links = word_links(
-            spelled.text, spelled.pieces, source.text, source.pieces, followed.attention
+            *(spelled.text, spelled.pieces, source.text, source.pieces),
+            followed.attention,
+            (PLACEHOLDER, *self.options.kept),
         )
         return spelled, tuple(link.moved_source(part.start) for link in links)
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from kakehashi.data.reading import is_blank
@@ -117,7 +118,7 @@ class Reader:
         ]
 
     def _marked(self, text: str) -> Marked:
-        return take_out(text, self._symbols) if self.options.markup else Marked(text, text, (), {})
+        return take_out(text, self._symbols) if self.options.markup else Marked(text, text, ())
 
     def _line(self, number: int, request: Request, marked: Marked, row: tuple[int, ...]) -> Line:
         rules, plain = request.rules(self.tokenizer), marked.plain
@@ -126,7 +127,7 @@ class Reader:
             return line
         # Nobody knows to which part a prefix or a required phrase belongs.
         whole = bool(rules.prefix or rules.required)
-        texts = [plain] if whole else self._cut(plain, row)
+        texts = [plain] if whole else self._cut(marked, row)
         if len(texts) == 1:
             line.parts.append(self._part(plain, 0, row, rules))
             return line
@@ -138,13 +139,15 @@ class Reader:
             line.parts.append(self._part(text, start, tuple(pieces), rules))
         return line
 
-    def _cut(self, plain: str, row: Sequence[int]) -> list[str]:
+    def _cut(self, marked: Marked, row: Sequence[int]) -> list[str]:
         """The sentences of a text, or it as a whole; cut further where they are too long."""
         if not self.options.split and self._fits(row):
-            return [plain]
+            return [marked.plain]
+        edges = pairwise((0, *marked.breaks, len(marked.plain)))
         return [
             part
-            for sentence in sentences(plain, self.config.source_language)
+            for start, end in edges
+            for sentence in sentences(marked.plain[start:end], self.config.source_language)
             for part in parts(sentence, lambda text: self._fits(self.tokenizer.encode(text)))
         ]
 
@@ -161,17 +164,13 @@ class Reader:
             numbers = self._symbols.values()
             wanted += [(number,) for number in numbers if number in row]
             forbidden += [(number,) for number in numbers if number not in held]
-        place = 0
-        for kept in placeholders(text, options.kept):
-            place = max(text.find(kept, place), text.find(kept))
-            wanted.append(self._phrase(kept, text[:place][-1:]))
+        for match in placeholders(text, options.kept):
+            if match[0] not in self._symbols:
+                wanted.append(self._phrase(match[0], text[: match.start()][-1:]))
         required = list(rules.required)
         for phrase in dict.fromkeys(wanted):
-            if (
-                phrase not in required
-                and len(required) < MOST_REQUIRED
-                and self._possible(phrase, forbidden)
-            ):
+            room = len(required) < MOST_REQUIRED
+            if room and phrase not in required and self._possible(phrase, forbidden):
                 required.append(phrase)
         every = replace(rules, required=tuple(required), forbidden=tuple(forbidden))
         return Part(text, start, row, rules, every, terms)

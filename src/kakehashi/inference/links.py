@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kakehashi.data.tokenizer import Span
+from kakehashi.inference.placeholders import placeholders
 from kakehashi.inference.placing import Link
 
 SPACELESS = re.compile(
@@ -68,6 +69,7 @@ def word_links(
     source: str,
     source_pieces: Sequence[Span],
     attention: npt.NDArray[np.float32],
+    kept: Sequence[re.Pattern[str]] = (),
 ) -> list[Link]:
     """For each word of a translation the word of the source that it looks at most.
 
@@ -80,9 +82,10 @@ def word_links(
         source: the source.
         source_pieces: where its pieces stand in it.
         attention: [N + 1, M + 1], see ``Followed.attention``.
+        kept: what is one word, whatever it is made of: placeholders.
     """
-    words = word_spans(text, [end for _, end in pieces])
-    source_words = word_spans(source, [end for _, end in source_pieces])
+    words = _joined(text, word_spans(text, [end for _, end in pieces]), kept)
+    source_words = _joined(source, word_spans(source, [end for _, end in source_pieces]), kept)
     if not source_words:
         return []
     looks = attention[: len(pieces), : len(source_pieces)]
@@ -95,6 +98,14 @@ def word_links(
             looked = np.where(alike, row, -1.0) if alike.any() else row
         links.append(Link(start, end, *source_words[int(looked.argmax())]))
     return links
+
+
+def _joined(text: str, words: list[Span], kept: Sequence[re.Pattern[str]]) -> list[Span]:
+    """The words, those that have a part in the same match made one."""
+    for match in placeholders(text, kept):
+        inside = [word for word in words if word[0] < match.end() and match.start() < word[1]]
+        words = sorted({*words} - {*inside} | {(inside[0][0], inside[-1][1])})
+    return words
 
 
 def _spelling(words: Sequence[Span], pieces: Sequence[Span]) -> npt.NDArray[np.float32]:

@@ -7,7 +7,7 @@ references such as ``&amp;`` and ``&#8211;`` are the characters that they stand 
 
 import html
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
 from kakehashi.data.reading import is_blank
@@ -66,7 +66,9 @@ class Marked:
     plain: str
     """What there is to translate."""
     elements: tuple[Element, ...]
-    references: dict[str, str]
+    breaks: tuple[int, ...] = ()
+    """Where in the plain text a tag stood that ends a word, and so a sentence."""
+    references: Mapping[str, str] = field(default_factory=dict)
     """Characters that were written as references, and how."""
 
     def escaped(self, text: str) -> str:
@@ -98,9 +100,11 @@ def take_out(line: str, symbols: Collection[str] = ()) -> Marked:
     """
     tags = [tag for tag in _tags(line) if tag.text not in symbols]
     if not tags:
-        return Marked(line, line, (), {})
+        return Marked(line, line, ())
     plain, places, references = _plain(line, tags)
-    return Marked(line, plain, tuple(_tree(line, plain, tags, places)), references)
+    breaks = [place for tag, place in zip(tags, places, strict=True) if tag.name in _BREAKING]
+    elements = tuple(_tree(line, plain, tags, places))
+    return Marked(line, plain, elements, tuple(breaks), references)
 
 
 def _tags(line: str) -> list[_Tag]:

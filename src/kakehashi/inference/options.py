@@ -48,7 +48,8 @@ class Options:
 
     split: bool = False
     """Whether every line is translated sentence by sentence, not only those that are too long; the
-    white space between the sentences stays."""
+    white space between the sentences stays. With ``markup`` a line break or a paragraph ends a
+    sentence too."""
     markup: bool = False
     """Whether tags such as ``<b>`` are markup: taken out of the text, and put back into its
     translation. Lines with tags take a second look at their translations, as for ``details``."""

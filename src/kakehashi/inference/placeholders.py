@@ -18,9 +18,9 @@ PLACEHOLDER = re.compile(
 web and of mail."""
 
 
-def placeholders(text: str, patterns: Iterable[re.Pattern[str]]) -> list[str]:
-    """What the patterns find, in their order; an empty match is none."""
-    return [m[0] for pattern in patterns for m in pattern.finditer(text) if m[0].strip()]
+def placeholders(text: str, patterns: Iterable[re.Pattern[str]]) -> list[re.Match[str]]:
+    """What the patterns find, in their order; a blank match is none."""
+    return [m for pattern in patterns for m in pattern.finditer(text) if m[0].strip()]
 
 
 def changed_placeholders(
@@ -28,11 +28,11 @@ def changed_placeholders(
 ) -> str:
     """What became of the source's placeholders: ``lacks {name}, adds %s``; empty if all's well.
 
-    Each counts as often as it occurs; ``known`` are told of elsewhere.
+    Each counts as often as it occurs. ``known`` are told of elsewhere.
     """
     patterns, left_out = list(patterns), set(known)
     expected, found = (
-        Counter(p for p in placeholders(text, patterns) if p not in left_out)
+        Counter(m[0] for m in placeholders(text, patterns) if m[0] not in left_out)
         for text in (source, translation)
     )
     parts = []

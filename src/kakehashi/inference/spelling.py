@@ -33,7 +33,7 @@ def spelled_translation(tokenizer: Tokenizer, ids: Sequence[int]) -> Spelled:
     ends = [len(text) for text in texts]
     for at in range(len(ends) - 2, -1, -1):  # bytes of a character that is not complete
         ends[at] = min(ends[at], ends[at + 1])
-    spans = zip([0, *ends[:-1]], ends, strict=True)
+    spans = zip([0, *ends], ends, strict=False)
     return Spelled(texts[-1] if texts else "", tuple(spans), _unknown(ids))
 
 
