@@ -63,49 +63,6 @@ def translate(
             min=1, rich_help_panel=LINES, help="Translations of each line, at most --beam."
         ),
     ] = 1,
-    split: Annotated[
-        bool,
-        typer.Option(
-            "--split", rich_help_panel=LINES, help="Translate the sentences of a line one by one."
-        ),
-    ] = False,
-    markup: Annotated[
-        bool,
-        typer.Option(
-            "--markup",
-            rich_help_panel=LINES,
-            help="Tags such as <b> are no text: put them back where they belong.",
-        ),
-    ] = False,
-    copy_unknown: Annotated[
-        bool,
-        typer.Option(
-            "--copy-unknown",
-            rich_help_panel=LINES,
-            help="Copy words of the line that the vocabulary cannot spell.",
-        ),
-    ] = False,
-    placeholders: Annotated[
-        bool,
-        typer.Option(
-            "--placeholders",
-            rich_help_panel=RULES,
-            help="It has the line's placeholders, such as {name}.",
-        ),
-    ] = False,
-    keep: Annotated[
-        str | None,
-        typer.Option(
-            metavar="REGEX", rich_help_panel=RULES, help="It has what this finds in the line."
-        ),
-    ] = None,
-    terms: Annotated[
-        Path | None,
-        typer.Option(
-            rich_help_panel=RULES,
-            help="File of lines `term TAB translation`: it has the translation of a term.",
-        ),
-    ] = None,
     beam: given.Beam = None,
     length_penalty: given.LengthPenalty = None,
     coverage_penalty: given.CoveragePenalty = None,
