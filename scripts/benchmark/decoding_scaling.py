@@ -53,6 +53,7 @@ def main(picture: Path, quick: bool) -> None:
             least = min(least, time.process_time() - start)
         return 1000 * least / sentences
 
+    print("| search | of | ms a sentence | ms a piece |\n|---|---|---|---|")
     lengths = LENGTHS[:-2] if quick else LENGTHS
     figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
     for name, beam in SEARCHES.items():
@@ -60,7 +61,7 @@ def main(picture: Path, quick: bool) -> None:
         by_length = [cost(beam, max(1, min(64, 2048 // n)), n) / n for n in lengths]
         by_batch = [cost(beam, size, 16) for size in BATCHES]
         for n, each in zip(lengths, by_length, strict=True):
-            print(f"| {name} | length {n} | {each * n:.1f} ms a sentence | {each:.3f} ms a piece |")
+            print(f"| {name} | length {n} | {each * n:.1f} | {each:.3f} |", flush=True)
         for size, each in zip(BATCHES, by_batch, strict=True):
             print(
                 f"| {name} | batch {size} | {each:.1f} ms a sentence | {each / 16:.3f} ms a piece |"
