@@ -13,7 +13,6 @@ from kakehashi.decoding.config import DecodingConfig
 from kakehashi.decoding.mbr import by_expected_utility
 from kakehashi.decoding.rules import Rules
 from kakehashi.errors import ConfigError
-from kakehashi.evaluation.chrf import pairwise_chrf
 from kakehashi.inference.answers import Writer
 from kakehashi.inference.batches import WINDOW, length_batches, windows
 from kakehashi.inference.engine import Engine, Followed
@@ -207,6 +206,9 @@ class Translator:
     def _least_risk(self, drawn: list["Hypothesis"]) -> list["Hypothesis"]:
         """The different samples of a sentence by expected chrF, which is then their score."""
         texts = [one_line(self.tokenizer.decode(hypothesis.ids)) for hypothesis in drawn]
+        # With it comes sacreBLEU, which one line by a beam should not wait for.
+        from kakehashi.evaluation.chrf import pairwise_chrf
+
         ranked = by_expected_utility(texts, pairwise_chrf)
         return [replace(drawn[each.first], score=each.utility) for each in ranked]
 

@@ -4,12 +4,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 from math import exp, fsum
-from pathlib import Path
-from typing import Self, assert_never
+from typing import assert_never
 
 import kakehashi
 from kakehashi.inference import translation as found
-from kakehashi.inference.folder import CARD, bundle_folder
 from kakehashi.inference.options import Options
 from kakehashi.inference.request import Request
 from kakehashi.inference.scoring import Scored as Read
@@ -40,19 +38,6 @@ class TranslatorBackend:
         config = translator.config
         self._source_spaced = not without_spaces(config.source_language)
         self._target_spaced = not without_spaces(config.target_language)
-
-    @classmethod
-    def load(cls, path: Path, device: str | None, together: int) -> Self:
-        """From a model or run folder.
-
-        Raises:
-            BundleError: when the folder cannot be used.
-            ConfigError: when the device cannot.
-        """
-        translator = Translator.load(path, device)
-        card = bundle_folder(path) / CARD
-        text = card.read_text("utf-8", "replace") if card.is_file() else ""
-        return cls(translator, together, text)
 
     def facts(self, limits: Limits) -> schema.ModelAnswer:
         """What the service tells of the model."""

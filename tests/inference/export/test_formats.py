@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from tests.inference.export.conftest import ONLY_CTRANSLATE2, VARIANTS, Make
 
 from kakehashi.data.tokenizer import Tokenizer
@@ -111,3 +112,13 @@ def test_what_no_other_runtime_has_is_refused(
     additive = make(score=ScoreConfig("additive"))
     with pytest.raises(ConfigError, match=re.escape("w^T tanh(q + k)")):
         write(tmp_path, additive, tokenizer, quantization="float32")
+
+
+def test_writing_leaves_the_model_as_it_was(
+    make: Make, tokenizer: Tokenizer, tmp_path: Path
+) -> None:
+    """CTranslate2 quantises in place."""
+    model = make()
+    before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+    write_ctranslate2(tmp_path, model, tokenizer, quantization="int8", positions=64)
+    assert all(torch.equal(before[name], now) for name, now in model.state_dict().items())

@@ -76,15 +76,19 @@ def test_not_a_number_is_not_the_same() -> None:
 
 def test_bleu_decides_on_eight_bits(tokenizer: Tokenizer) -> None:
     good, bad = (tokenizer.encode(text) for text in ("the old dog is here now", "we"))
-    ours, same, other = (Scripted([], ids, {}) for ids in (good, good, bad))
+    prices = {tuple(good): [-0.5] * (len(good) + 1)}
+    worse = {ids: [-0.61] * len(each) for ids, each in prices.items()}
+    ours, same = Scripted([], good, prices), Scripted([], good, prices)
+    other = Scripted([], bad, worse)
     reference = CheckSet("given", ["x"], ["the old dog is here"])
     rest = [[9]], DECODING, tokenizer
     proof = prove_alike(ours, same, *rest, reference, "en")
     assert proof.original is not None and proof.bleu.value == proof.original.value
     with pytest.raises(ExportError, match=r"they may differ by 0\.3 \(nrefs:1"):
         prove_alike(ours, other, *rest, reference, "en")
-    with pytest.raises(ExportError, match=r"against the original's translations is 0\.00"):
+    with pytest.raises(ExportError, match=r"loses 0\.110 of log probability"):
         prove_alike(ours, other, *rest, CheckSet("given", ["x"]), "en")
+    assert prove_alike(ours, same, *rest, CheckSet("given", ["x"]), "en").loss == 0
 
 
 def test_the_drawn_lines_are_of_all_lengths_and_always_the_same(tokenizer: Tokenizer) -> None:
@@ -161,6 +165,7 @@ def test_eight_bits_take_a_quarter_and_say_their_bleu(
         model, model / "small", to="ctranslate2", quantization="int8", check=lambda: check
     )
     assert "exported: BLEU" in report and "original: BLEU" in report and "version:" in report
+    assert "loses 0." in report
     whole = (model / "model.safetensors").stat().st_size
     table = 4 * 4096 * 24  # of positions, in full
     assert (model / "small" / "model.bin").stat().st_size - table < 0.4 * whole

@@ -21,7 +21,14 @@ from kakehashi.inference.bundle import Bundle, load_bundle
 from kakehashi.inference.engine import Engine, Row
 from kakehashi.inference.export.check_set import CheckSet, drawn_check_set
 from kakehashi.inference.export.huggingface_engine import HuggingFaceEngine
-from kakehashi.inference.export.proof import SAME, Agreement, Likeness, prove_alike, prove_exact
+from kakehashi.inference.export.proof import (
+    LOSS_ROOM,
+    SAME,
+    Agreement,
+    Likeness,
+    prove_alike,
+    prove_exact,
+)
 from kakehashi.inference.export.readme import CTRANSLATE2, HUGGINGFACE, readme
 from kakehashi.inference.export.to_ctranslate2 import POSITIONS, write_ctranslate2
 from kakehashi.inference.export.to_huggingface import POSITIONS as HUGGINGFACE_POSITIONS
@@ -175,10 +182,14 @@ def _said_of_exact(proof: Agreement, beam: int) -> list[str]:
 
 
 def _said_of_alike(proof: Likeness) -> list[str]:
-    same = f"the same text on {proof.identical:,} of {proof.lines:,} lines"
+    said = [
+        f"the same text on {proof.identical:,} of {proof.lines:,} lines",
+        f"a piece of the original's translations loses {proof.loss:.3f} of log probability in the "
+        "mean" + (f" ({LOSS_ROOM:g} is allowed)" if proof.original is None else ""),
+    ]
     if proof.original is None:
-        return [same, f"against the original's translations: {proof.bleu}"]
-    return [same, f"exported: {proof.bleu}", f"original: {proof.original}"]
+        return [*said, f"against the original's translations: {proof.bleu}"]
+    return [*said, f"exported: {proof.bleu}", f"original: {proof.original}"]
 
 
 def _describe(folder: Path, source: Path, bundle: Bundle, to: str, report: str) -> None:

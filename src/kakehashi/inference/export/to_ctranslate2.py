@@ -5,6 +5,7 @@ vocabulary. Projections of the same input stand in one matrix there: queries, ke
 self-attention, keys and values of cross-attention.
 """
 
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +46,7 @@ def write_ctranslate2(
     Raises:
         ConfigError: for a model that CTranslate2 cannot compute, or where it is not installed.
     """
-    source = transformer(model, "CTranslate2")
+    source = deepcopy(transformer(model, "CTranslate2"))  # weights are quantised in their place
     config = source.config
     specs = ctranslate2().specs
     common = {

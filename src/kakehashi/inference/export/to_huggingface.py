@@ -98,14 +98,16 @@ class _Writer:
     def _embeddings(self) -> None:
         source, found = self.source, self.found
         table = STREAM * sinusoids(POSITIONS, source.config.d_model)
-        sides = {"encoder": source.source_embedding, "decoder": source.target_embedding}
-        for side, embedding in sides.items():
+        for side in ("encoder", "decoder"):
             found[f"model.{side}.embed_positions.weight"] = table
-            found[f"model.{side}.embed_tokens.weight"] = STREAM * embedding.table.weight.detach()
-        found["lm_head.weight"] = STREAM * source.output.weight.detach()
+        own = STREAM * source.source_embedding.table.weight.detach()
         if source.config.tie_embeddings or source.config.norm_position == "pre":
-            # Pegasus calls for it even where nobody shares it.
-            found["model.shared.weight"] = found["model.encoder.embed_tokens.weight"]
+            found["model.shared.weight"] = own  # Pegasus has one even where nobody shares it
+        if not source.config.tie_embeddings:
+            target = STREAM * source.target_embedding.table.weight.detach()
+            found["model.encoder.embed_tokens.weight"] = own
+            found["model.decoder.embed_tokens.weight"] = target
+            found["lm_head.weight"] = STREAM * source.output.weight.detach()
 
     def _layer(self, name: str, layer: EncoderLayer | DecoderLayer, last: bool) -> None:
         raise NotImplementedError
