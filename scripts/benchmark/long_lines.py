@@ -3,8 +3,9 @@
 python scripts/benchmark/long_lines.py RUN [N]
 
 Test sentences of the run's corpus, N (300) of them in their order, are put together to lines of
-about 1.5, 2 and 4 times the pieces of its longest training sentence, with a space between them, and
-so are the references. BLEU and chrF of the lines; one thread, the run's own search.
+about 0.25 to 4 times the pieces of its longest training sentence, with a space between them, and
+so are the references; first of all each sentence is a line. BLEU and chrF of the lines; one thread,
+the run's own search.
 """
 
 import sys

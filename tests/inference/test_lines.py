@@ -205,7 +205,7 @@ def test_a_model_keeps_to_placeholders_terms_and_tags(saved: dict[str, Path], ki
     translator = Translator.load(saved[kind])
     lines = ["Der <b>Hund</b> {a} <br/> schläft.", "<i>Die Katze</i> auf %s.", "Das Kind."]
     options = Options(
-        markup=True, placeholders=True, terms=Terms({"hund": "dog"}), n_best=3, max_ratio=3.0
+        markup=True, placeholders=True, terms=Terms({"hund": "dog"}), n_best=2, max_ratio=1.5
     )
     found = translator.translate(lines, options)
     for hypothesis in found[0].hypotheses:
