@@ -1,6 +1,6 @@
 """A service under load on this machine: what it answers, what it holds, how it refuses.
 
-python scripts/benchmark/serving.py MODEL [--requests 10000] [--clients 16] [--beam 1] [--threads 1]
+python scripts/benchmark/serving.py MODEL [--requests 10000] [--clients 32] [--beam 1] [--threads 1]
 
 Starts `kakehashi serve` anew for each part, on a free port, with clients in this process:
 
@@ -49,10 +49,10 @@ class Answered:
 
 
 def sentences(count: int) -> list[str]:
-    """Distinct ones, of 2 to 24 words."""
+    """Distinct ones, of 2 to 10 words."""
     dice = random.Random(1)
     return [
-        f"{' '.join(dice.choices(WORDS.split(), k=dice.randint(2, 24)))} {number}."
+        f"{' '.join(dice.choices(WORDS.split(), k=dice.randint(2, 10)))} {number}."
         for number in range(count)
     ]
 
@@ -209,7 +209,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0] if __doc__ else None)
     parser.add_argument("model", type=Path)
     parser.add_argument("--requests", type=int, default=10_000)
-    parser.add_argument("--clients", type=int, default=16)
+    parser.add_argument("--clients", type=int, default=32)
     parser.add_argument("--beam", type=int, default=1)
     parser.add_argument("--threads", type=int, default=1)
     options = parser.parse_args()
@@ -218,7 +218,7 @@ def main() -> None:
         ("with and without batching", batching),
         ("overloaded", overloaded),
     ):
-        print(f"{title}:")
+        print(f"{title}:", flush=True)
         part(options)
 
 

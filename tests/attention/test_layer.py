@@ -5,7 +5,7 @@ import torch
 from jaxtyping import TypeCheckError
 from torch import Tensor, nn
 
-from kakehashi.attention import Attention, Cache, attend, causal_mask, padding_mask
+from kakehashi.attention import Attention, Past, attend, causal_mask, padding_mask
 
 SCORES = ("dot", "scaled_dot", "general", "additive")
 B, H, N, M, D_K, D_V = 2, 3, 5, 7, 11, 13
@@ -134,13 +134,14 @@ def test_a_memory_serves_queries_one_by_one(score: str) -> None:
 
 
 @pytest.mark.parametrize("score", SCORES)
-def test_growing_with_a_cache_is_the_causal_mask(score: str) -> None:
+def test_growing_with_a_past_is_the_causal_mask(score: str) -> None:
     layer = make_attention(score, d_memory=D_X)
-    x, cache = normal(B, N, D_X), Cache()
+    x, past = normal(B, N, D_X), Past.empty(1)
     together, _ = layer.self_forward(x, causal_mask(N))
     for n in range(N):
-        q, k, v = layer.project(x[:, n : n + 1])
-        step = layer.read(q, cache.append(k, v))
+        q, k, v = layer.project(x[:, n : n + 1], layer.joint())
+        past = past.extend(B, 1, x.device)
+        step = layer.read(q, past.remember(0, k, v))
         torch.testing.assert_close(step, together[:, n : n + 1], rtol=0, atol=1e-12)
 
 

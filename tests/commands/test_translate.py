@@ -97,6 +97,7 @@ def test_the_keys_of_a_json_line_are_these(kakehashi: Any, model_folder: Path) -
         assert (record["seconds"] > 0) == bool(record["translation"])
 
 
+KEPT: dict[str, Any] = {"split": True, "markup": True, "placeholders": True, "keep": "H.nd"}
 SETTINGS: list[tuple[list[Any], dict[str, Any]]] = [
     (["--beam", 2, "--length-penalty", 0.3], {"beam": 2, "length_penalty": 0.3}),
     (["--coverage-penalty", 0.9], {"coverage_penalty": 0.9}),
@@ -113,6 +114,7 @@ SETTINGS: list[tuple[list[Any], dict[str, Any]]] = [
     (["--mbr", 4, "--top-k", 9], {"method": MinimumRisk(4, Sampling(top_k=9))}),
     (["--n-best", 3, "--batch-size", 1], {"n_best": 3}),
     (["--with", "MODEL", "--beam", 2], {"beam": 2}),
+    (["--split", "--markup", "--placeholders", "--keep", "H.nd"], KEPT),
 ]
 
 
@@ -156,6 +158,9 @@ def test_options_that_contradict_each_other_are_refused(
         (["--diverse", 2], "a diverse beam of 3 cannot be shared out evenly to 2 groups"),
         (["--min-ratio", 3], "it must be from 0 to decoding.max_ratio, 0.1"),
         (["--sample", "--temperature", 0], "the temperature is 0.0"),
+        (["--copy-unknown"], "there is nothing to copy"),
+        (["--keep", "("], "keep is no regular expression"),
+        (["--terms", "nowhere.tsv"], "nowhere.tsv"),
         (["--mbr", 4, "--n-best", 5], "needs as many samples; they are 4"),
         (["--require", "dog", "--forbid", "dog"], "'dog' is required, and 'dog' in it forbidden"),
         (["--require", " "], "a required or forbidden phrase has nothing to be seen"),

@@ -1,5 +1,6 @@
 """The best extensions against a full log softmax and a full sort."""
 
+import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
@@ -49,3 +50,20 @@ def test_half_precision_logits_are_scored_in_single() -> None:
     assert best.log_probability.dtype == torch.float32
     full = logits.float().log_softmax(-1)[..., FIRST:].flatten()
     torch.testing.assert_close(best.log_probability[0], full.sort(descending=True).values[:3])
+
+
+@pytest.mark.parametrize("size", [1 << 9, 1000, 3001])
+@pytest.mark.parametrize("levels", [3, 40, 10**6])
+def test_many_pieces_are_ranked_as_a_stable_sort_ranks_them(size: int, levels: int) -> None:
+    """So many that they are looked through in two stages; few levels make many draws."""
+    generator = torch.Generator().manual_seed(size + levels)
+    logits = torch.randint(levels, (5, 2, size), generator=generator).float()
+    logits[1, 1] = -torch.inf
+    logits[1, 1, 77] = 0.0
+    for k in (1, 2, 5, 30):
+        values, tokens = top_tokens(logits, k)
+        expected, order = logits[..., FIRST:].sort(dim=-1, descending=True, stable=True)
+        assert torch.equal(values, expected[..., :k])
+        assert tokens[1, 1, 0] == 77
+        tokens[1, 1], order[1, 1] = 0, -FIRST  # of -inf, whose order is open, nothing is asked
+        assert torch.equal(tokens, order[..., :k] + FIRST)

@@ -103,6 +103,8 @@ def test_whatever_a_model_writes_has_its_places(
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
+        ("  Zug", {"": {0}}),
+        ("a  ", {"": set()}),
         ("ein \u00a0 Hund", {"ein": {0}, "Hund": {1}}),
         (f"a{SPACE}b c", {"b": {0}, "c": {1}}),
         ("猫 Hund", {"<0xE7>": {0}, "<0xAB>": {0}, "Hund": {1}}),

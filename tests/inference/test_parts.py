@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kakehashi.data.reading import is_blank
-from kakehashi.inference.parts import joint, parts
+from kakehashi.inference.parts import parts
 from kakehashi.inference.translation import Candidate, join_parts
 
 
@@ -32,17 +32,14 @@ def test_parts_fit_and_nothing_visible_is_lost(line: str, most: int) -> None:
 @pytest.mark.parametrize(
     ("line", "cut"),
     [
-        ("Der Mond scheint. Es ist, wie immer, still.", 18),
-        ("Er sagte: „Der Mond scheint hell!“ Dann ging er, ohne Hut, hinaus.", 35),
         ("Der Mond scheint heute, es ist still hier.", 24),
         ("Der Mond scheint heute Nacht", 17),
-        ("月が昇る。山は、静かです。", 5),
         ("月が昇ると、山は静かです", 6),
-        ("אבגדה? וזחטיכ", 7),
+        ("אבגדה, וזחטיכ", 7),
         ("aaaaaaaaaa", 5),
     ],
 )
-def test_cut_after_a_sentence_else_a_clause_else_a_word(line: str, cut: int) -> None:
+def test_cut_after_a_clause_else_a_word(line: str, cut: int) -> None:
     first, second = parts(line, lambda part: len(part) < len(line))
     assert (first, second) == (line[:cut], line[cut:])
 
@@ -63,14 +60,6 @@ def test_parts_of_a_long_line_are_of_like_length() -> None:
     assert min(found) >= 500 / 4
 
 
-@pytest.mark.parametrize(
-    ("language", "between"),
-    [("en", " "), ("de-AT", " "), ("ja", ""), ("zh-Hans", ""), ("ZH_TW", ""), ("ko", " ")],
-)
-def test_what_stands_between_parts(language: str, between: str) -> None:
-    assert joint(language) == between
-
-
 @given(
     lists=st.lists(
         st.lists(st.integers(-40, 0), min_size=1, max_size=4).map(sorted), min_size=1, max_size=4
@@ -83,7 +72,7 @@ def test_the_best_of_all_combinations(lists: list[list[int]], n_best: int) -> No
         for place, row in enumerate(lists)
     ]
     candidates = [[Candidate(t, s, 2 * s) for t, s in row] for row in hypotheses]
-    found = join_parts(candidates, n_best, "-")
+    found = join_parts(candidates, n_best, ["-"] * (len(lists) - 1))
     every = sorted(
         (sum(s for _, s in way) / len(way) for way in product(*hypotheses)), reverse=True
     )
@@ -102,13 +91,13 @@ def test_the_best_of_all_combinations(lists: list[list[int]], n_best: int) -> No
 def test_an_empty_translation_of_a_part_leaves_no_gap() -> None:
     parts = [Candidate("a", -1.0, -3.0), Candidate("", -2.0, -2.0), Candidate("b", -3.0, -6.0)]
     joined = Candidate("a b", -2.0, -11.0)
-    assert join_parts([[part] for part in parts], 1, " ") == (joined,)
+    assert join_parts([[part] for part in parts], 1, ["\t", " "]) == (joined,)
 
 
 def test_joined_parts_keep_their_pieces_and_alignments() -> None:
     one = Candidate("a b", -1.0, -3.0, ("_a", "_b", "</s>"), (-1.0, -1.5, -0.5), ((1, 0), (0, 1)))
     two = Candidate("c", -3.0, -6.0, ("_c", "</s>"), (-5.0, -1.0), ((4, 0),))
-    (joined,) = join_parts([[one], [two]], 1, " ")
+    (joined,) = join_parts([[one], [two]], 1, [" "])
     assert joined.tokens == ("_a", "_b", "</s>", "_c", "</s>")
     assert joined.token_log_probabilities == (-1.0, -1.5, -0.5, -5.0, -1.0)
     assert joined.alignment == ((1, 0), (0, 1), (4, 3))

@@ -303,3 +303,58 @@ def test_models_that_do_not_share_a_tokenizer_are_no_ensemble(
     bundles[1] = replace(bundles[1], config=replace(bundles[1].config, tokenizer_sha256="9" * 64))
     with pytest.raises(BundleError, match="different tokenizers"):
         Translator.of(*bundles)
+
+
+def test_translations_are_scored_by_their_own_pieces(translator: Translator) -> None:
+    lines = [line for line in ODD if line.strip()]
+    options = Options(n_best=2, details=True, max_ratio=2.0)
+    pairs, wanted = [], []
+    for line, told in zip(lines, translator.translate(lines, options), strict=True):
+        if told.source_tokens.count("</s>") < 2:
+            pairs += [(told.source_tokens, best.tokens) for best in told.hypotheses]
+            wanted += [best.log_probability for best in told.hypotheses]
+        assert len(line) > 0
+    found = list(translator.score_tokens(pairs, batch_size=3))
+    assert [scored.log_probability for scored in found] == pytest.approx(wanted, abs=1e-4)
+    assert [scored.tokens for scored in found] == [tokens for _, tokens in pairs]
+
+
+def test_parts_with_their_ends_are_scored_one_by_one(translator: Translator) -> None:
+    sides = [("Der Hund", "the dog"), ("schläft", "sleeps"), ("", "")]
+    alone = list(translator.score(sides[:2]))
+    source = [piece for scored in alone for piece in scored.source_tokens]
+    target = [piece for scored in alone for piece in scored.tokens]
+    (together,) = translator.score_tokens([(source, target)])
+    assert together.log_probability == pytest.approx(
+        sum(scored.log_probability for scored in alone), abs=1e-4
+    )
+    offset = len(alone[0].source_tokens), len(alone[0].tokens)
+    moved = [(i + offset[0], j + offset[1]) for i, j in alone[1].alignment]
+    assert list(together.alignment) == [*alone[0].alignment, *moved]
+    (cut,) = translator.score_tokens([(source, target[:-1])])
+    assert cut.token_log_probabilities == together.token_log_probabilities[:-1]
+    (nothing,) = translator.score_tokens([([], [])])
+    assert (nothing.log_probability, nothing.perplexity) == (0, 1)
+
+
+def test_words_of_translations_and_of_given_pairs_are_aligned_alike(
+    translator: Translator,
+) -> None:
+    lines = ["Der Hund schläft.", "猫 \u2581 trinkt", "Hund " * 40 + "." + " Katze" * 30]
+    for line, told in zip(
+        lines, translator.translate(lines, Options(n_best=2, details=True)), strict=True
+    ):
+        whole = told.source_tokens.count("</s>") == 1
+        for best in told.hypotheses:
+            words = {j for _, j in best.word_alignment}
+            assert words == set(range(len(best.text.split())))
+            assert {i for i, _ in best.word_alignment} <= set(range(len(line.split())))
+            (given,) = translator.align([(line, best.text)])
+            if whole and given.tokens == best.tokens:
+                assert given.alignment == best.alignment
+                assert given.word_alignment == best.word_alignment
+        if not whole:
+            half = len(told.source_tokens) // 2
+            early = [i for i, _ in told.hypotheses[0].alignment if i < half]
+            assert 0 < len(early) < len(told.hypotheses[0].alignment)
+            assert max(i for i, _ in told.hypotheses[0].word_alignment) > len(line.split()) // 2

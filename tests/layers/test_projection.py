@@ -33,3 +33,10 @@ def test_restricting_again_starts_anew_and_is_kept_with_the_weights() -> None:
     assert (layer.silence == 0).nonzero().flatten().tolist() == [2, 3]
     other.load_state_dict(layer.state_dict())
     assert torch.equal(other.silence, layer.silence)
+
+
+def test_there_are_no_offsets_until_a_piece_is_silenced() -> None:
+    projection = VocabularyProjection(5, 7)
+    assert projection.offsets() is None
+    projection.restrict(torch.tensor([1, 4]))
+    assert projection.offsets() is projection.silence

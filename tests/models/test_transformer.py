@@ -348,9 +348,12 @@ def test_attention_and_activation_dropout_are_set_apart(make_model: Any, sentenc
         assert torch.equal(model(*batch), model.eval()(*batch))
 
 
-def test_a_state_is_used_up_by_a_step(make_model: Any, sentences: Any) -> None:
+def test_one_may_go_on_from_a_state_again(make_model: Any, sentences: Any) -> None:
     model = make_model("transformer", "pre-rms-relu", "scaled_dot")
     state = model.start(model.encode(sentences.source, sentences.allowed))
-    model.step(sentences.target[:, :1], state)
-    with pytest.raises(RuntimeError, match="used up"):
-        model.step(sentences.target[:, :1], state)
+    first, _ = model.step(sentences.target[:, :1], state)
+    again, after = model.step(sentences.target[:, :1], state)
+    assert torch.equal(first, again)
+    one, _ = model.step(torch.full((3, 1), 11), after)
+    model.step(torch.full((3, 1), 13), after)
+    assert torch.equal(model.step(torch.full((3, 1), 11), after)[0], one)

@@ -3,16 +3,17 @@
 from kakehashi.attention.core import attend, attention_weights
 from kakehashi.attention.layer import Attention
 from kakehashi.attention.masks import causal_mask, padding_mask
-from kakehashi.attention.memory import Cache, Memory
+from kakehashi.attention.memory import Memory
+from kakehashi.attention.past import Past
 from kakehashi.attention.scores import Additive, Dot, General, ScaledDot, Score, make_score
 
 __all__ = [
     "Additive",
     "Attention",
-    "Cache",
     "Dot",
     "General",
     "Memory",
+    "Past",
     "ScaledDot",
     "Score",
     "attend",

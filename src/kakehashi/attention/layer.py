@@ -88,16 +88,32 @@ class Attention(nn.Module):
         q, k, v = self.project(x)
         return self._read(q, Memory(k, v, allowed), return_weights)
 
-    def project(self, x: Float[Tensor, "B N Dx"]) -> tuple[Tensor, Tensor, Tensor]:
-        """Queries, keys and values [B H N .] of the same sequence, in one matrix product."""
-        linears = [self.query, self.key] + ([] if self.value is None else [self.value])
+    def joint(self) -> tuple[Float[Tensor, "O Dx"], Float[Tensor, " O"] | None]:
+        """Weight and bias of queries, keys and values one upon another, for ``project``."""
+        linears = self._linears()
         weight = torch.cat([linear.weight for linear in linears])
         bias = None
         if self.query.bias is not None:
             bias = torch.cat([linear.bias for linear in linears])
-        parts = F.linear(x, weight, bias).split([linear.out_features for linear in linears], -1)
+        return weight, bias
+
+    def project(
+        self, x: Float[Tensor, "B N Dx"], joint: tuple[Tensor, Tensor | None] | None = None
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Queries, keys and values [B H N .] of the same sequence, in one matrix product.
+
+        Args:
+            x: the sequence.
+            joint: what ``joint`` gives, where it is used many times.
+        """
+        weight, bias = self.joint() if joint is None else joint
+        widths = [linear.out_features for linear in self._linears()]
+        parts = F.linear(x, weight, bias).split(widths, -1)
         value = x if self.value is None else parts[2]
         return self._heads(parts[0]), self._heads(parts[1]), self._heads(value)
+
+    def _linears(self) -> list[nn.Linear]:
+        return [self.query, self.key] + ([] if self.value is None else [self.value])
 
     def read(self, q: Float[Tensor, "B H N Dk"], memory: Memory) -> Float[Tensor, "B N Do"]:
         """The result for queries that are projected already."""

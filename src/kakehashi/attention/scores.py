@@ -83,7 +83,7 @@ class Additive(Score):
     def forward(
         self, q: Float[Tensor, "B H N D"], k: Float[Tensor, "B H M D"]
     ) -> Float[Tensor, "B H N M"]:
-        met = torch.tanh(q.unsqueeze(-2) + k.unsqueeze(-3))
+        met = (q.unsqueeze(-2) + k.unsqueeze(-3)).tanh_()
         return torch.einsum("bhnmd,hd->bhnm", met, self.weight)
 
 

@@ -133,4 +133,11 @@ def _from_json(path: Path) -> Iterator[Given]:
                     f'writes: "{key}" is missing or of another kind'
                 )
         pieces = found["source_tokens"], found["tokens"]
+        ended = pieces[1].count("</s>") + (pieces[1][-1:] != ["</s>"])
+        if pieces[0] and ended != pieces[0].count("</s>"):
+            raise DataError(
+                f"{path}, line {number} was translated in {pieces[0].count('</s>')} parts, and one "
+                "did not come to an end, so that it cannot be told from the next: leave the line "
+                "out, or score texts with --source and --target"
+            )
         yield Given(found["source"], found["translation"], pieces)

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from kakehashi.commands import searching as given
 from kakehashi.errors import ConfigError
 
 _EXTRA = "pip install 'kakehashi[serve]'"
@@ -22,10 +23,10 @@ def serve(
         list[str] | None,
         typer.Option(metavar="NAME", help="A name by which requests may call this service."),
     ] = None,
-    device: Annotated[str, typer.Option(help="cpu, cuda, or auto: a GPU if there is one.")] = "cpu",
-    threads: Annotated[
-        int | None, typer.Option(min=1, help="Threads of the model; else one for each core.")
-    ] = None,
+    others: given.Together = None,
+    engine: given.Engine = given.EngineName.torch,
+    device: given.Device = "cpu",
+    threads: given.Threads = None,
     batch_size: Annotated[
         int, typer.Option(min=1, help="Sentences of all requests computed together; 1: alone.")
     ] = 64,
@@ -49,8 +50,7 @@ def serve(
         import uvicorn  # noqa: F401
     except ImportError as error:
         raise ConfigError(f"serving needs {error.name}, which is not installed: {_EXTRA}") from None
-    import torch
-
+    from kakehashi.inference.folder import CARD
     from kakehashi.serving.app import create_app
     from kakehashi.serving.backend import TranslatorBackend
     from kakehashi.serving.limits import Limits
@@ -66,10 +66,11 @@ def serve(
         together=batch_size,
         padded=batch_size * 200,
     )
-    if threads is not None:
-        torch.set_num_threads(threads)
     with bind(host, port) as listening:
-        backend = TranslatorBackend.load(model, device, batch_size)
+        translator = given.load_translator([model, *(others or ())], device, threads, engine)
+        cards = [path for path in (model / CARD, model / "model" / CARD) if path.is_file()]
+        card = cards[0].read_text("utf-8", "replace") if cards else ""
+        backend = TranslatorBackend(translator, batch_size, card)
         with Service(backend, limits) as service:
             facts = backend.facts(limits)
             app = create_app(service, facts, [host, *(allow_host or [])])

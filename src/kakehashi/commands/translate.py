@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from kakehashi.inference.translation import Candidate, Translation
 
 LINES, RULES = "Lines in and out", "What every translation must look like"
+KEPT = "What a line is made of"
 
 
 class Format(StrEnum):
@@ -90,6 +91,40 @@ def translate(
             metavar="PHRASE", rich_help_panel=RULES, help="It does not have this. May be repeated."
         ),
     ] = None,
+    split: Annotated[
+        bool,
+        typer.Option("--split", rich_help_panel=KEPT, help="Translate sentence by sentence."),
+    ] = False,
+    markup: Annotated[
+        bool,
+        typer.Option(
+            "--markup", rich_help_panel=KEPT, help="Tags like <b> go with the words they enclose."
+        ),
+    ] = False,
+    placeholders: Annotated[
+        bool,
+        typer.Option(
+            "--placeholders",
+            rich_help_panel=KEPT,
+            help="{name}, %s, addresses ... stay as they are.",
+        ),
+    ] = False,
+    keep: Annotated[
+        str | None,
+        typer.Option(metavar="REGEX", rich_help_panel=KEPT, help="So does what this finds."),
+    ] = None,
+    terms: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", rich_help_panel=KEPT, help="Lines `term TAB translation` to keep to."
+        ),
+    ] = None,
+    copy_unknown: Annotated[
+        bool,
+        typer.Option(
+            "--copy-unknown", rich_help_panel=KEPT, help="Copy words the model has no pieces for."
+        ),
+    ] = False,
     others: given.Together = None,
     batch_size: given.BatchSize = None,
     threads: given.Threads = None,
@@ -112,6 +147,7 @@ def translate(
         write_text,
     )
     from kakehashi.inference.request import Request
+    from kakehashi.inference.terms import Terms
 
     interactive = source is None and sys.stdin.isatty()
     options = given.search_options(
@@ -125,6 +161,12 @@ def translate(
         batch_size=1 if interactive else batch_size,
         n_best=n_best,
         details=form is Format.jsonl,
+        split=split,
+        markup=markup,
+        placeholders=placeholders,
+        keep=keep,
+        terms=None if terms is None else Terms.read(terms),
+        copy_unknown=copy_unknown,
         sample=sample,
         diverse=diverse,
         diversity=diversity,

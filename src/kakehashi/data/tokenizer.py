@@ -146,6 +146,11 @@ class Tokenizer:
         return int(self._processor.vocab_size())
 
     @property
+    def spells_all(self) -> bool:
+        """Whether it has a piece for every byte, so that nothing is unknown to it."""
+        return self._escapes
+
+    @property
     def fingerprint(self) -> str:
         """The SHA-256 of the model's bytes, in hexadecimal."""
         return hashlib.sha256(self._model).hexdigest()

@@ -6,10 +6,13 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from kakehashi.decoding.ranking import stable_top
 from kakehashi.symbols import EOS
 
 FIRST = EOS
 """Padding, unknown and BOS stand before EOS in the vocabulary and are never generated."""
+
+ROWS = 64
 
 
 @dataclass(frozen=True)
@@ -28,20 +31,23 @@ def top_tokens(
 ) -> tuple[Float[Tensor, "*rows k"], Int[Tensor, "*rows k"]]:
     """The k largest logits among the pieces that may be generated, and the pieces.
 
-    Largest first, and of equals the lower piece first: ``Tensor.topk`` leaves the order of equals
-    open, so rows with a draw at the border of the k are settled by a stable sort.
+    Largest first, and of equals the lower piece first.
     """
-    eligible = logits[..., FIRST:]
-    k = min(k, eligible.shape[-1])
-    values, tokens = eligible.topk(min(k + 1, eligible.shape[-1]))
-    drawn = values[..., k - 1] == values[..., -1]
-    if values.shape[-1] > k and bool(drawn.any()):
-        ordered, order = eligible[drawn].sort(dim=-1, descending=True, stable=True)
-        values[drawn], tokens[drawn] = ordered[..., : k + 1], order[..., : k + 1]
-    tokens, order = tokens[..., :k].sort(dim=-1)
-    values = values[..., :k].gather(-1, order)
-    values, order = values.sort(dim=-1, descending=True, stable=True)
-    return values, tokens.gather(-1, order) + FIRST
+    values, places = stable_top(logits[..., FIRST:], k)
+    return values, places + FIRST
+
+
+def log_probabilities(
+    logits: Float[Tensor, "B R V"], tokens: Int[Tensor, "B R k"]
+) -> Float[Tensor, "B R k"]:
+    """The log softmax of the logits, over the whole vocabulary, at some pieces.
+
+    One fused pass; logsumexp, which would do, takes four and half as long again. A few rows at a
+    time: what is thrown away at once should not go through memory.
+    """
+    rows = zip(logits.flatten(0, 1).split(ROWS), tokens.flatten(0, 1).split(ROWS), strict=True)
+    found = [part.log_softmax(-1, dtype=torch.float32).gather(-1, at) for part, at in rows]
+    return torch.cat(found).view(tokens.shape)
 
 
 def best_extensions(
@@ -53,9 +59,7 @@ def best_extensions(
     logits over the whole vocabulary. Equals are taken in the order of row and piece.
     """
     _, tokens = top_tokens(logits, beam)
-    # One fused pass; logsumexp, which would do, takes four and half as long again.
-    log_softmax = logits.log_softmax(dim=-1, dtype=torch.float32)
-    scores = live.unsqueeze(-1) + log_softmax.gather(-1, tokens)
+    scores = live.unsqueeze(-1) + log_probabilities(logits, tokens)
     per_row = scores.shape[-1]
     ordered, order = scores.flatten(1).sort(dim=1, descending=True, stable=True)
     order = order[:, :beam]

@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from kakehashi.decoding.candidates import FIRST
+from kakehashi.decoding.candidates import log_probabilities, top_tokens
 from kakehashi.decoding.competition import Competition, let_end
 from kakehashi.decoding.hypothesis import Hypothesis
 from kakehashi.models.interface import Encoded, TranslationModel
@@ -39,9 +39,9 @@ def greedy_search(
     while True:
         logits, state = model.step(tokens, state)
         if competition is None:
-            token = logits[:, 0, FIRST:].argmax(dim=-1, keepdim=True) + FIRST
-            log_softmax = logits[:, 0].log_softmax(dim=-1, dtype=torch.float32)
-            log_probability = log_probability + log_softmax.gather(1, token)[:, 0]
+            _, token = top_tokens(logits[:, 0], 1)
+            own = log_probabilities(logits, token.unsqueeze(1))
+            log_probability = log_probability + own[:, 0, 0]
             competing = log_probability
         else:
             own, scores = competition.scores(logits, ids.unsqueeze(1), sentence)

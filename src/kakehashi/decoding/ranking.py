@@ -1,7 +1,11 @@
 """The greatest of many numbers, in an order that draws do not leave open."""
 
-from jaxtyping import Float, Int
+import torch
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
+
+COLUMNS = 64
+"""A power of two, for which ``amax`` over lines runs at the speed of memory."""
 
 
 def stable_top(
@@ -10,17 +14,50 @@ def stable_top(
     """The k greatest of each row (all, if there are fewer) and their places, greatest first.
 
     Of equals the first: ``Tensor.topk`` leaves their order open, so rows with a draw at the border
-    of the k are settled by a stable sort.
+    of the k are settled by a stable sort. (Places of -inf, that is of nothing, come in any order.)
     """
     k = min(k, scores.shape[-1])
-    values, places = scores.topk(min(k + 1, scores.shape[-1]))
-    drawn = values[..., k - 1] == values[..., -1]
-    if values.shape[-1] > k and bool(drawn.any()):
+    if scores.device.type == "cpu" and k < COLUMNS <= scores.shape[-1] // (2 * (k + 1)):
+        values, places, drawn = _greatest_by_columns(scores, k)
+    else:
+        values, places = scores.topk(min(k + 1, scores.shape[-1]))
+        drawn = _draw(values, k)
+        values, places = values[..., :k], places[..., :k]
+    if bool(drawn.any()):
         ordered, order = scores[drawn].sort(dim=-1, descending=True, stable=True)
-        values[drawn], places[drawn] = ordered[..., : k + 1], order[..., : k + 1]
-    places, order = places[..., :k].sort(dim=-1)
-    values, order = values[..., :k].gather(-1, order).sort(dim=-1, descending=True, stable=True)
+        values[drawn], places[drawn] = ordered[..., :k], order[..., :k]
+    places, order = places.sort(dim=-1)
+    values, order = values.gather(-1, order).sort(dim=-1, descending=True, stable=True)
     return values, places.gather(-1, order)
+
+
+def _draw(values: Float[Tensor, "*rows n"], k: int) -> Bool[Tensor, "*rows"]:
+    """Rows of ordered values whose first k are not certain: the next one is as great."""
+    if values.shape[-1] <= k:
+        return torch.zeros_like(values[..., 0], dtype=torch.bool)
+    return (values[..., k - 1] == values[..., k]) & (values[..., k] > -torch.inf)
+
+
+def _greatest_by_columns(
+    scores: Float[Tensor, "*rows V"], k: int
+) -> tuple[Float[Tensor, "*rows k"], Int[Tensor, "*rows k"], Bool[Tensor, "*rows"]]:
+    """``scores.topk(k)``, and in which rows a draw leaves it open, in a third of the time.
+
+    A row is read as a table of ``COLUMNS`` columns: the k greatest stand in the k columns (and the
+    rest that fills no line of the table) of greatest maximum.
+    """
+    lines = scores.shape[-1] // COLUMNS
+    table = scores[..., : lines * COLUMNS].unflatten(-1, (lines, COLUMNS))
+    greatest, column = table.amax(dim=-2).topk(k + 1)
+    index = column[..., None, :k].expand(*column.shape[:-1], lines, k)
+    rest = scores[..., lines * COLUMNS :]
+    candidates = torch.cat([table.gather(-1, index).flatten(-2), rest], dim=-1)
+    values, place = candidates.topk(k + 1)
+    drawn = _draw(greatest, k) | _draw(values, k)
+    place = place[..., :k]
+    line, chosen = place // k, column.gather(-1, place % k)
+    places = torch.where(place < lines * k, line * COLUMNS + chosen, place + lines * (COLUMNS - k))
+    return values[..., :k], places, drawn
 
 
 def best_of_rows(

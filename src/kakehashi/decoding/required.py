@@ -120,8 +120,16 @@ class Required:
             follow[row, : a.follow.shape[0], : a.follow.shape[1]] = a.follow
             completes[row, : len(a.completes)] = a.completes
             need[row, : a.need.shape[0], : a.need.shape[1]] = a.need
-        tables = [torch.from_numpy(t).to(limits.device) for t in (letters, follow, completes, need)]
-        return cls(limits, phrase_table(fitting, limits.device), *tables, eager)
+        device = limits.device
+        return cls(
+            limits,
+            phrase_table(fitting, device),
+            torch.from_numpy(letters).to(device),
+            torch.from_numpy(follow).to(device),
+            torch.from_numpy(completes).to(device),
+            torch.from_numpy(need).to(device),
+            eager,
+        )
 
     def needs(
         self, ids: Int[Tensor, "B R L"], sentence: Int[Tensor, " B"]

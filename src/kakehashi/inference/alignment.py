@@ -16,17 +16,17 @@ Pairs = tuple[tuple[int, int], ...]
 def piece_alignment(attention: npt.NDArray[np.float32]) -> Pairs:
     """The source piece that each target piece looks at most.
 
-    Read at the step whose *input* is the target piece, one after the step that writes it: there
-    the decoder knows the word and its attention has settled on it (Chen et al., 2020, "Accurate
-    Word Alignment Induction from Neural Machine Translation"). EOS on the source's side, where
-    weight gathers that belongs nowhere, is left out.
+    Read at the step that writes the target piece. (Chen et al., 2020, "Accurate Word Alignment
+    Induction from Neural Machine Translation", read the step after it, whose input the piece is,
+    for which they found deeper models better; docs/log.md has the figures of ours.) EOS on the
+    source's side, where weight gathers that belongs nowhere, is left out.
 
     Args:
         attention: [N + 1, M + 1], see ``Followed.attention``.
     """
     if attention.shape[1] < 2:
         return ()
-    return tuple((int(row[:-1].argmax()), at) for at, row in enumerate(attention[1:]))
+    return tuple((int(row[:-1].argmax()), at) for at, row in enumerate(attention[:-1]))
 
 
 def word_alignment(

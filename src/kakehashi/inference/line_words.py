@@ -14,7 +14,7 @@ _WITHIN, _GONE = 0, -2
 def piece_words(
     pieces: Sequence[str], spans: Sequence[Span], words: Sequence[int]
 ) -> list[tuple[int, ...]]:
-    """The words that each piece is in; none for a piece of mere spaces.
+    """The words that each piece is in; a piece of mere spaces goes with the word right after it.
 
     Args:
         pieces: as ``Tokenizer.pieces`` writes them.
@@ -23,7 +23,8 @@ def piece_words(
     """
     found: list[tuple[int, ...]] = []
     for piece, (begin, end) in zip(pieces, spans, strict=True):
-        held = words[begin : max(end, begin + 1)] if piece.strip(SPACE) else ()
+        first = begin if piece.strip(SPACE) else end
+        held = words[first : max(end, first + 1)]
         found.append(tuple(sorted({word for word in held if word != NONE})))
     return found
 

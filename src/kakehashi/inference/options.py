@@ -1,10 +1,13 @@
 """What a call may ask of a translator."""
 
+import re
 from dataclasses import dataclass, field, fields, replace
 
 from kakehashi.decoding.config import DecodingConfig
 from kakehashi.decoding.methods import BEAM, Beam, DiverseBeam, Method, Sampling
 from kakehashi.errors import ConfigError
+from kakehashi.inference.placeholders import PLACEHOLDER
+from kakehashi.inference.terms import Terms
 
 
 @dataclass(frozen=True)
@@ -42,6 +45,37 @@ class Options:
     details: bool = False
     """Whether to tell of each translation its pieces, their probabilities and what they are
     aligned to. Takes a second look at each of them, about a tenth of the time."""
+
+    split: bool = False
+    """Whether every line is translated sentence by sentence, not only those that are too long; the
+    white space between the sentences stays. With ``markup`` a line break or a paragraph ends a
+    sentence too."""
+    markup: bool = False
+    """Whether tags such as ``<b>`` are markup: taken out of the text, and put back into its
+    translation. Lines with tags take a second look at their translations, as for ``details``."""
+    placeholders: bool = False
+    """Whether placeholders (symbols of the tokenizer, and what ``inference.placeholders`` knows)
+    have to come out as they went in, with a warning where they do not."""
+    keep: str | None = None
+    """A regular expression: what it finds in a line has to come out likewise."""
+    copy_unknown: bool = False
+    """Whether the model may say that it has no piece for something, to have it copied from the
+    line; for a tokenizer without byte fallback, which alone has an unknown piece."""
+    terms: Terms | None = None
+    """Words of the line that have a translation of their own."""
+
+    def __post_init__(self) -> None:
+        if self.keep is not None:
+            try:
+                re.compile(self.keep)
+            except re.error as error:
+                raise ConfigError(f"keep is no regular expression: {self.keep}: {error}") from error
+
+    @property
+    def kept(self) -> tuple[re.Pattern[str], ...]:
+        """What has to come out as it went in."""
+        given = () if self.keep is None else (re.compile(self.keep),)
+        return (PLACEHOLDER, *given) if self.placeholders else given
 
     def search(self, default: DecodingConfig) -> DecodingConfig:
         """The settings of the search, for a model whose own are ``default``.

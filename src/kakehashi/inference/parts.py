@@ -1,8 +1,7 @@
-"""Cutting a line that is longer than anything in a model's training into parts that are not.
+"""Cutting a sentence that is longer than anything in a model's training into parts that are not.
 
 A model that has seen sentences only says little of a page: it tends to end its translation early,
-or never. So a long line is translated part by part, and the parts are joined. Where a line is cut
-is a function of the line alone.
+or never. Where a sentence is cut is a function of the sentence alone.
 """
 
 import re
@@ -11,46 +10,32 @@ from collections.abc import Callable, Iterator
 
 from kakehashi.data.reading import is_blank
 
-BOUNDARIES = tuple(
-    re.compile(pattern)
-    for pattern in (
-        r"[.!?…؟]+[\"'»“”’)\]]*\s+|[。！？]+[」』”’）]*\s*",
-        r"[,;:،؛]\s+|[、，；：]\s*",
-        r"\s+",
-    )
-)
-"""Where a line may be cut: best after a sentence, else after a clause, else between two words."""
-WITHOUT_SPACES = frozenset(("zh", "zho", "cmn", "yue", "ja", "jpn", "th", "tha", "lo", "km", "my"))
-"""Languages that put no space between sentences."""
+BOUNDARIES = tuple(re.compile(pattern) for pattern in (r"[,;:،؛]\s+|[、，；：]\s*", r"\s+"))
+"""Where a sentence may be cut: best after a clause, else between two words."""
 
 
-def parts(line: str, fits: Callable[[str], bool]) -> Iterator[str]:
-    """The parts of a line that ``fits`` accepts, in order, those without visible characters aside.
+def parts(sentence: str, fits: Callable[[str], bool]) -> Iterator[str]:
+    """The parts of a sentence that ``fits`` accepts, in order, blank ones left out.
 
-    A line that is too long is cut near its middle, and so is each half, as often as it takes: the
-    parts of a long line are of like length. Joined they are the line, blank parts apart.
+    One that is too long is cut near its middle, and so is each half, as often as it takes: the
+    parts of a long sentence are of like length. Joined they are the sentence, blank parts apart.
 
     Args:
-        line: text.
+        sentence: text.
         fits: whether a part is short enough; a single character is always taken to be.
     """
-    if is_blank(line):
+    if is_blank(sentence):
         return
-    if len(line) < 2 or fits(line):
-        yield line
+    if len(sentence) < 2 or fits(sentence):
+        yield sentence
         return
-    middle = _cut(line)
-    yield from parts(line[:middle], fits)
-    yield from parts(line[middle:], fits)
-
-
-def joint(language: str) -> str:
-    """What stands between the translations of two parts in a target language."""
-    return "" if re.split(r"[-_]", language.lower())[0] in WITHOUT_SPACES else " "
+    middle = _cut(sentence)
+    yield from parts(sentence[:middle], fits)
+    yield from parts(sentence[middle:], fits)
 
 
 def _cut(line: str) -> int:
-    """The best place to cut in the middle third of a line, the nearest to the middle of equals."""
+    """The best place to cut in the middle third of a text, the nearest to the middle of equals."""
     length = len(line)
     third = length // 3
     for boundary in BOUNDARIES:

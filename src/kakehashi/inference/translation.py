@@ -5,14 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate, chain
 from math import exp, fsum
-from typing import TYPE_CHECKING
 
-from kakehashi.decoding.rules import Rules
 from kakehashi.inference.alignment import Pairs
-
-if TYPE_CHECKING:
-    from kakehashi.decoding.hypothesis import Hypothesis
-    from kakehashi.inference.engine import Followed
+from kakehashi.inference.placing import Link
 
 _CONTROL = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x9f]")
 
@@ -33,7 +28,10 @@ class Candidate:
     alignment: Pairs = ()
     """Source token, token: see ``piece_alignment``."""
     word_alignment: Pairs = ()
-    """Word of the line, word of ``text``: those that white space divides, from 0."""
+    """Word of the line, word of ``text``: those that white space divides, from 0. Of a line with
+    tags that were taken out, the words of both without their tags."""
+    links: tuple[Link, ...] = field(default=(), repr=False, compare=False)
+    """Its words and those of the line, for as long as the line's tags are not put back."""
 
     @property
     def confidence(self) -> float | None:
@@ -59,8 +57,8 @@ class Translation:
     warnings: tuple[str, ...] = ()
     """What the reader should know: in one sentence that the line is longer than the model's
     training and was translated in parts, or that a translation did not come to an end; in another
-    one that user-defined symbols were lost or added; in a third that there was no room for what was
-    required."""
+    one each that user-defined symbols, other placeholders or terms were lost or added; in another
+    that there was no room for what was required."""
     source_tokens: tuple[str, ...] = ()
     """The line's pieces, EOS last (after each part of a line that was translated in parts); there
     when ``details`` are asked for."""
@@ -72,59 +70,15 @@ BLANK = Translation("", 0.0, (Candidate("", 0.0, 0.0),))
 """What becomes of a line without visible characters."""
 
 
-@dataclass
-class Line:
-    """A line on its way: the pieces of its parts, and what has been found for them."""
-
-    number: int
-    """From 1."""
-    length: int
-    """Pieces of the whole line, EOS included."""
-    parts: list[list[int]]
-    """Pieces of each part without EOS; none for a blank line."""
-    rules: Rules = field(default_factory=Rules)
-    text: str = ""
-    texts: list[str] = field(default_factory=list)
-    """What the parts are made of."""
-    found: dict[int, list["Hypothesis"]] = field(default_factory=dict)
-    """The n-best list of each part."""
-    read: dict[int, list["Followed"]] = field(default_factory=dict)
-    """Each of those followed once more, where details are asked for."""
-    seconds: float = 0.0
-
-    @property
-    def done(self) -> bool:
-        """Whether every part has been translated."""
-        return len(self.found) == len(self.parts)
-
-    def warnings(self, max_length: int) -> tuple[str, ...]:
-        """One sentence, if there is something to say; the model was trained on ``max_length``."""
-        cut = [best[0] for best in self.found.values() if not best[0].finished]
-        several = len(self.parts) > 1
-        ending = ""
-        if cut and several:
-            ending = f"the translation of {len(cut):,} of them did not come to an end and was cut"
-        elif cut:
-            pieces = len(cut[0].ids)
-            ending = f"the translation did not come to an end and was cut after {pieces:,} pieces"
-        if not several and self.length <= max_length:
-            return (f"line {self.number}: {ending}",) if ending else ()
-        how = f"in {len(self.parts):,} parts, each by itself" if several else "whole"
-        return (
-            f"line {self.number} has {self.length:,} pieces, the model was trained on at most "
-            f"{max_length:,}: it was translated {how}" + (f"; {ending}" if ending else ""),
-        )
-
-
 def join_parts(
-    parts: Sequence[Sequence[Candidate]], n_best: int, joint: str
+    parts: Sequence[Sequence[Candidate]], n_best: int, joints: Sequence[str]
 ) -> tuple[Candidate, ...]:
     """The ``n_best`` best ways to take a candidate of each part, best first.
 
     Args:
         parts: the n-best list of each part, best first.
         n_best: how many to return at most.
-        joint: what to put between two parts.
+        joints: what to put before each part but the first.
 
     Returns:
         Joined candidates, with the mean of their parts' scores. The first is made of the best ones.
@@ -136,18 +90,19 @@ def join_parts(
         longer = [(*way, candidate) for way in chosen for candidate in part]
         # An exact sum: equal parts in another order are equal, and stay in the order of the parts.
         chosen = sorted(longer, key=lambda way: -fsum(c.score for c in way))[:n_best]
-    return tuple(_joined(way, joint) for way in chosen)
+    return tuple(_joined(way, joints) for way in chosen)
 
 
-def _joined(way: Sequence[Candidate], joint: str) -> Candidate:
+def _joined(way: Sequence[Candidate], joints: Sequence[str]) -> Candidate:
     starts = accumulate((len(c.tokens) for c in way), initial=0)
-    words, text = list[tuple[int, int]](), ""
-    for candidate in way:
+    words, links, text = list[tuple[int, int]](), list[Link](), ""
+    for candidate, joint in zip(way, ("", *joints), strict=True):
         text += joint if text and candidate.text else ""
         # The first word of a part goes on with the last one of the part before without a joint.
         within = bool(text) and not text[-1].isspace() and not candidate.text[:1].isspace()
         first = len(text.split()) - within
         words += [(i, first + j) for i, j in candidate.word_alignment]
+        links += [link.moved(len(text)) for link in candidate.links]
         text += candidate.text
     return Candidate(
         text,
@@ -159,6 +114,7 @@ def _joined(way: Sequence[Candidate], joint: str) -> Candidate:
             (i, start + j) for c, start in zip(way, starts, strict=False) for i, j in c.alignment
         ),
         tuple(words),
+        tuple(links),
     )
 
 

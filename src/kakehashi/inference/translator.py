@@ -4,22 +4,20 @@ import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import chain
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from kakehashi.data.reading import is_blank
 from kakehashi.data.tokenizer import Tokenizer
 from kakehashi.decoding.config import DecodingConfig
 from kakehashi.decoding.mbr import by_expected_utility
 from kakehashi.decoding.rules import Rules
 from kakehashi.errors import ConfigError
-from kakehashi.inference.alignment import Pairs, piece_alignment, word_alignment
+from kakehashi.inference.answers import Writer
 from kakehashi.inference.batches import WINDOW, length_batches, windows
 from kakehashi.inference.engine import Engine, Followed
-from kakehashi.inference.line_words import line_words, piece_words, written_words
+from kakehashi.inference.lines import Line, Reader
 from kakehashi.inference.options import MinimumRisk, Options
-from kakehashi.inference.parts import joint, parts
 from kakehashi.inference.request import Request
 from kakehashi.inference.scoring import (
     Aligned,
@@ -29,16 +27,7 @@ from kakehashi.inference.scoring import (
     scored_tokens,
 )
 from kakehashi.inference.settings import BundleConfig
-from kakehashi.inference.symbols import changed_symbols
-from kakehashi.inference.translation import (
-    BLANK,
-    Candidate,
-    Line,
-    Translation,
-    join_parts,
-    one_line,
-)
-from kakehashi.symbols import EOS
+from kakehashi.inference.translation import Translation, one_line
 
 if TYPE_CHECKING:
     from kakehashi.decoding.hypothesis import Hypothesis
@@ -56,8 +45,6 @@ class Translator:
         self.engine = engine
         self.tokenizer = tokenizer
         self.config = config
-        symbols = tokenizer.settings.symbols
-        self._symbols = dict(zip(tokenizer.symbol_numbers(), symbols, strict=True))
 
     @classmethod
     def load(
@@ -122,10 +109,10 @@ class Translator:
 
         With a batch size of 1 nothing is read ahead: every line is answered before the next is
         asked for. A line without visible characters comes out empty, without being decoded. A line
-        longer than any sentence of the model's training is cut into parts, near sentence ends where
-        it has some, unless there are rules for its translation; each part is translated by itself,
-        and a warning says so. A translation is one line: line breaks that a model writes become
-        spaces.
+        longer than any sentence of the model's training is translated sentence by sentence, and a
+        warning says so; a sentence that is too long is cut further. A line whose translation has a
+        prefix or required phrases is translated whole. A translation is one line: line breaks that
+        a model writes become spaces.
 
         Args:
             lines: source text, one sentence (or what the model was trained on) a line; a
@@ -133,40 +120,29 @@ class Translator:
             options: how; None: as the model says.
 
         Raises:
-            ConfigError: for an option out of range.
+            ConfigError: for an option out of range, or one that this model has no use for.
             DataError: whatever ``lines`` raises, after the lines before it have been translated.
         """
         if isinstance(lines, str):
             raise TypeError("lines must be a list of lines, not one text: use [text]")
         options = options or Options()
         config = options.search(self.config.decoding)
+        if options.copy_unknown and self.tokenizer.spells_all:
+            raise ConfigError(
+                "there is nothing to copy: this model's tokenizer spells every character "
+                "(byte_fallback), so none is unknown to it"
+            )
         return self._windows(lines, config, options)
 
     def _windows(
         self, lines: Iterable[str | Request], config: DecodingConfig, options: Options
     ) -> Iterator[Translation]:
         size = 1 if config.batch_size == 1 else WINDOW * config.batch_size
+        reader = Reader(self.tokenizer, self.config, options)
         first = 1
         for window in windows(lines, size):
-            yield from self._window(self._read(window, first), config, options)
+            yield from self._window(reader.read(window, first), config, options)
             first += len(window)
-
-    def _read(self, lines: list[str | Request], first: int) -> list[Line]:
-        """Pieces of each line; a line longer than the model's training in parts."""
-        read = []
-        requests = [Request(line) if isinstance(line, str) else line for line in lines]
-        rows = self.tokenizer.encode_batch([request.text for request in requests])
-        for number, (request, row) in enumerate(zip(requests, rows, strict=True), first):
-            line, rules = request.text, request.rules(self.tokenizer)
-            texts, pieces = ([], []) if is_blank(line) else ([line], [row])
-            if pieces and rules.empty and not self._fits(row):
-                texts = list(parts(line, lambda part: self._fits(self.tokenizer.encode(part))))
-                pieces = self.tokenizer.encode_batch(texts)
-            read.append(Line(number, len(row) + 1, pieces, rules, line, texts))
-        return read
-
-    def _fits(self, row: Sequence[int]) -> bool:
-        return len(row) + 1 <= self.config.max_length
 
     def _window(
         self, lines: list[Line], config: DecodingConfig, options: Options
@@ -175,44 +151,56 @@ class Translator:
 
         A long line, decoded last, does not hold up those before it. Equal parts are decoded once.
         """
+        writer = Writer(self.tokenizer, self.config, options)
         places: dict[tuple[tuple[int, ...], Rules], list[tuple[Line, int]]] = {}
         for line in lines:
             for number, part in enumerate(line.parts):
-                places.setdefault((tuple(part), line.rules), []).append((line, number))
+                places.setdefault((part.row, part.rules), []).append((line, number))
         keys = list(places)
         waiting = deque(lines)
         for batch in length_batches([len(row) + 1 for row, _ in keys], config.batch_size):
             chosen = [keys[index] for index in batch]
-            rows = [row for row, _ in chosen]
             start = time.perf_counter()
-            found = self._search(rows, [rules for _, rules in chosen], config, options)
-            read = self._follow(rows, found) if options.details else [[] for _ in batch]
+            found = self._search(chosen, config, options)
+            wanted = [
+                writer.looks([line for line, _ in places[key]], hypotheses)
+                for key, hypotheses in zip(chosen, found, strict=True)
+            ]
+            read = self._follow(
+                [
+                    (row, some if look else [])
+                    for (row, _), some, look in zip(chosen, found, wanted, strict=True)
+                ]
+            )
             seconds = (time.perf_counter() - start) / len(batch)
             for key, hypotheses, followed in zip(chosen, found, read, strict=True):
                 for line, number in places[key]:
                     line.found[number], line.read[number] = hypotheses, followed
                     line.seconds += seconds
             while waiting and waiting[0].done:
-                yield self._translation(waiting.popleft(), options)
+                yield writer.translation(waiting.popleft())
         for line in waiting:  # nothing but blank lines
-            yield self._translation(line, options)
+            yield writer.translation(line)
 
     def _search(
         self,
-        rows: Sequence[tuple[int, ...]],
-        rules: Sequence[Rules],
+        chosen: Sequence[tuple[tuple[int, ...], Rules]],
         config: DecodingConfig,
         options: Options,
     ) -> list[list["Hypothesis"]]:
-        method = options.method
-        given = None if all(each.empty for each in rules) else rules
-        if not isinstance(method, MinimumRisk):
-            return self.engine.search(
-                rows, config=config, method=method, n_best=options.n_best, rules=given
-            )
-        drawn = self.engine.search(
-            rows, config=config, method=method.sampling, n_best=method.samples, rules=given
+        """Translations of rows within their rules."""
+        rules = [rules for _, rules in chosen]
+        search = partial(
+            self.engine.search,
+            [row for row, _ in chosen],
+            config=config,
+            rules=None if all(each.empty for each in rules) else rules,
+            allow_unknown=options.copy_unknown,
         )
+        method = options.method
+        if not isinstance(method, MinimumRisk):
+            return search(method=method, n_best=options.n_best)
+        drawn = search(method=method.sampling, n_best=method.samples)
         return [self._least_risk(samples)[: options.n_best] for samples in drawn]
 
     def _least_risk(self, drawn: list["Hypothesis"]) -> list["Hypothesis"]:
@@ -225,76 +213,15 @@ class Translator:
         return [replace(drawn[each.first], score=each.utility) for each in ranked]
 
     def _follow(
-        self, rows: Sequence[tuple[int, ...]], found: list[list["Hypothesis"]]
+        self, given: Sequence[tuple[tuple[int, ...], list["Hypothesis"]]]
     ) -> list[list[Followed]]:
-        """Each hypothesis read once more: what a search throws away of it."""
-        sources = [row for row, some in zip(rows, found, strict=True) for _ in some]
-        targets = [hypothesis.ids for some in found for hypothesis in some]
+        """Hypotheses of each row read once more: what a search throws away of them."""
+        sources = [row for row, some in given for _ in some]
+        if not sources:
+            return [[] for _ in given]
+        targets = [hypothesis.ids for _, some in given for hypothesis in some]
         followed = iter(self.engine.follow(sources, targets, attending=True))
-        return [[next(followed) for _ in some] for some in found]
-
-    def _translation(self, line: Line, options: Options) -> Translation:
-        if not line.parts:
-            return BLANK
-        found = [self._candidates(line, number) for number in range(len(line.parts))]
-        best = join_parts(found, options.n_best, joint(self.config.target_language))
-        warnings = line.warnings(self.config.max_length)
-        firsts = (line.found[number][0].ids for number in range(len(line.parts)))
-        if changed := changed_symbols(chain(*line.parts), chain(*firsts), self._symbols):
-            warnings += (f"line {line.number}: the translation {changed}",)
-        if missing := self._missing(line):
-            warnings += (f"line {line.number}: the translation {missing}",)
-        tokens: tuple[str, ...] = ()
-        if options.details:
-            tokens = tuple(chain.from_iterable(self._tokens(row) for row in line.parts))
-        first = best[0]
-        return Translation(first.text, first.score, best, warnings, tokens, line.seconds)
-
-    def _missing(self, line: Line) -> str:
-        """What is not in a translation though it was required; such lines are in one part."""
-        said = line.found[0][0].ids
-        phrases = [self.tokenizer.decode(phrase) for phrase in line.rules.missing(said)]
-        if not phrases:
-            return ""
-        return f"lacks the required {', '.join(map(repr, phrases))}: there was no room for it"
-
-    def _candidates(self, line: Line, number: int) -> list[Candidate]:
-        """The n-best list of a part."""
-        made = []
-        start = sum(len(row) + 1 for row in line.parts[:number])
-        sources = self._source_words(line, number) if line.read[number] else []
-        for at, hypothesis in enumerate(line.found[number]):
-            text = one_line(self.tokenizer.decode(hypothesis.ids))
-            told: tuple[tuple[str, ...], tuple[float, ...], Pairs, Pairs] = ((), (), (), ())
-            if line.read[number]:
-                followed = line.read[number][at]
-                end = len(hypothesis.ids) + hypothesis.finished
-                pairs = _pairs(followed)
-                told = (
-                    self._tokens(hypothesis.ids)[:end],
-                    followed.log_probabilities[:end],
-                    tuple((start + i, j) for i, j in pairs),
-                    word_alignment(pairs, sources, self._written_words(hypothesis.ids)),
-                )
-            made.append(Candidate(text, hypothesis.score, hypothesis.log_probability, *told))
-        return made
-
-    def _source_words(self, line: Line, number: int) -> list[tuple[int, ...]]:
-        """The words of the line that each piece of one of its parts is in."""
-        words, at = line_words(line.text), 0
-        for part in line.texts[:number]:
-            at = line.text.index(part, at) + len(part)
-        at = line.text.index(line.texts[number], at)
-        spans = self.tokenizer.encode_spans(line.texts[number])
-        return piece_words(self.tokenizer.pieces(line.parts[number]), spans, words[at:])
-
-    def _written_words(self, ids: Sequence[int]) -> list[tuple[int, ...]]:
-        """The words of its translation that each piece is in."""
-        words = written_words(self.tokenizer.decode(ids))
-        return piece_words(self.tokenizer.pieces(ids), self.tokenizer.decode_spans(ids), words)
-
-    def _tokens(self, row: Sequence[int]) -> tuple[str, ...]:
-        return tuple(self.tokenizer.pieces([*row, EOS]))
+        return [[next(followed) for _ in some] for _, some in given]
 
     def score(
         self, pairs: Iterable[tuple[str, str]], batch_size: int | None = None
@@ -347,8 +274,3 @@ class Translator:
         size = Options(batch_size=batch_size).search(self.config.decoding).batch_size
         read = scored_pairs(self.engine, self.tokenizer, pairs, size)
         return (aligned(self.tokenizer, *one) for one in read)
-
-
-def _pairs(followed: Followed) -> Pairs:
-    assert followed.attention is not None  # asked for
-    return piece_alignment(followed.attention)

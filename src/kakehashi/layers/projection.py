@@ -29,6 +29,10 @@ class VocabularyProjection(nn.Linear):
         """The logits."""
         return F.linear(input, self.weight, self.silence)
 
+    def offsets(self) -> Float[Tensor, " V"] | None:
+        """``silence``, or None where it is all zero: adding it takes a tenth of a search's time."""
+        return self.silence if bool(self.silence.any()) else None
+
     def restrict(self, spoken: Int[Tensor, " S"]) -> None:
         """Silence every piece but these."""
         self.silence.fill_(SILENT)

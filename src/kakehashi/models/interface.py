@@ -103,8 +103,7 @@ class TranslationModel(nn.Module, ABC, Generic[StateT]):
     ) -> tuple[Float[Tensor, "B K V"], StateT]:
         """Feed each hypothesis its last token; logits of the next one, and the state after it.
 
-        The state that was handed in is used up, so that a step costs no copy: to go on from it
-        twice, ``select`` from it first.
+        The state that was handed in stays as it is: one may go on from it again.
         """
 
     @abstractmethod

@@ -5,7 +5,7 @@ K hypotheses, n hidden units, A = 2n width of an annotation.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -28,6 +28,8 @@ class RNNState:
     memory: Memory
     """Rows are sentences."""
     hidden: Float[Tensor, "B K n"]
+    silence: Float[Tensor, " V"] | None
+    """The output's offsets."""
 
 
 class RNNSearch(TranslationModel[RNNState]):
@@ -160,7 +162,8 @@ class RNNSearch(TranslationModel[RNNState]):
     def start(self, encoded: Encoded, hypotheses: int = 1) -> RNNState:
         """State before the first step, with ``hypotheses`` equal rows for each sentence."""
         memory, hidden = self._start(encoded)
-        return RNNState(memory, hidden.unsqueeze(1).expand(-1, hypotheses, -1))
+        hidden = hidden.unsqueeze(1).expand(-1, hypotheses, -1)
+        return RNNState(memory, hidden, self.output.offsets())
 
     def step(
         self, tokens: Int[Tensor, "B K"], state: RNNState
@@ -182,8 +185,9 @@ class RNNSearch(TranslationModel[RNNState]):
         words = self._embed(self.target_table, tokens)
         gates = self.word_gates(words)
         hidden, context, weights = self._advance(gates, state.hidden, state.memory, return_weights)
-        logits = self.output(self._read(hidden, words, context))
-        return logits, RNNState(state.memory, hidden), weights
+        read = self._read(hidden, words, context)
+        logits = F.linear(read, self.output.weight, state.silence)
+        return logits, replace(state, hidden=hidden), weights
 
     def select(
         self,
@@ -194,7 +198,7 @@ class RNNSearch(TranslationModel[RNNState]):
         """Rearrange the hypotheses' states; the source side only if sentences are dropped."""
         memory = state.memory if sentences is None else state.memory.select(sentences)
         hidden = state.hidden.flatten(0, 1).index_select(0, rows.flatten())
-        return RNNState(memory, hidden.view(*rows.shape, -1))
+        return replace(state, memory=memory, hidden=hidden.view(*rows.shape, -1))
 
     def attention_maps(
         self,

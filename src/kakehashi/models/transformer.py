@@ -3,12 +3,14 @@
 Shapes: B sentences, M source tokens, N target tokens, K hypotheses, H heads, D model width.
 """
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
+from torch.nn import functional as F
 
-from kakehashi.attention import Attention, Cache, Memory, causal_mask, padding_mask
+from kakehashi.attention import Attention, Memory, Past, causal_mask, padding_mask
 from kakehashi.layers.embedding import PositionalEmbedding
 from kakehashi.layers.feedforward import FeedForward
 from kakehashi.layers.projection import VocabularyProjection
@@ -22,6 +24,8 @@ from kakehashi.models.interface import (
     evaluating,
 )
 
+Joint = tuple[Tensor, Tensor | None]
+
 
 @dataclass(frozen=True)
 class TransformerState:
@@ -29,9 +33,12 @@ class TransformerState:
 
     memories: list[Memory]
     """Rows are sentences."""
-    caches: list[Cache]
-    """Rows are hypotheses, sentence by sentence."""
+    past: Past
     position: int
+    joints: list[Joint]
+    """Each self-attention's projections, put together once for all steps."""
+    silence: Float[Tensor, " V"] | None
+    """The output's offsets."""
 
 
 def _attention(config: TransformerConfig) -> Attention:
@@ -124,17 +131,18 @@ class DecoderLayer(nn.Module):
     def step(
         self,
         x: Float[Tensor, "B K D"],
-        cache: Cache,
+        layer: int,
+        past: Past,
         memory: Memory,
+        joint: Joint,
         return_weights: bool = False,
     ) -> tuple[Float[Tensor, "B K D"], Float[Tensor, "B H K M"] | None]:
-        """One position of each of K hypotheses: their pasts differ, their source is one memory.
+        """One position of each of K hypotheses, in the decoder's ``layer``th layer.
 
         Also the cross-attention weights if asked for.
         """
-        rows = self.self_residual.before(x).flatten(0, 1).unsqueeze(1)
-        q, k, v = self.self_attention.project(rows)
-        y = self.self_attention.read(q, cache.append(k, v)).view_as(x)
+        q, k, v = self.self_attention.project(self.self_residual.before(x), joint)
+        y = self.self_attention.read(q, past.remember(layer, k, v))
         return self._rest(self.self_residual.after(x, y), memory, return_weights)
 
     def _rest(
@@ -209,11 +217,13 @@ class Transformer(TranslationModel[TransformerState]):
 
     def _memories(self, encoded: Encoded) -> list[Memory]:
         mask = padding_mask(encoded.allowed)
-        memories = []
+        source = encoded.annotations
+        return [layer.cross_attention.memory(source, mask) for layer in self._decoder_layers()]
+
+    def _decoder_layers(self) -> Iterator[DecoderLayer]:
         for layer in self.decoder:
             assert isinstance(layer, DecoderLayer)
-            memories.append(layer.cross_attention.memory(encoded.annotations, mask))
-        return memories
+            yield layer
 
     def features(
         self,
@@ -251,17 +261,21 @@ class Transformer(TranslationModel[TransformerState]):
 
     def start(self, encoded: Encoded, hypotheses: int = 1) -> TransformerState:
         """State before the first step, with ``hypotheses`` equal rows for each sentence."""
-        del hypotheses  # nothing has been said yet: the caches take their rows from the first step
-        return TransformerState(self._memories(encoded), [Cache() for _ in self.decoder], 0)
+        del hypotheses  # nothing has been said yet: the past takes its rows from the first step
+        memories = [memory.contiguous() for memory in self._memories(encoded)]
+        joints = [layer.self_attention.joint() for layer in self._decoder_layers()]
+        return TransformerState(
+            memories,
+            Past.empty(len(self.decoder)),
+            position=0,
+            joints=joints,
+            silence=self.output.offsets(),
+        )
 
     def step(
         self, tokens: Int[Tensor, "B K"], state: TransformerState
     ) -> tuple[Float[Tensor, "B K V"], TransformerState]:
-        """Feed each hypothesis its last token; logits of the next one, and the state after it.
-
-        Raises:
-            RuntimeError: if the state has been stepped on from before: its caches have moved on.
-        """
+        """Feed each hypothesis its last token; logits of the next one, and the state after it."""
         return self._step(tokens, state, attending=None)[:2]
 
     def attending_step(
@@ -277,19 +291,16 @@ class Transformer(TranslationModel[TransformerState]):
         self, tokens: Tensor, state: TransformerState, attending: int | None
     ) -> tuple[Tensor, TransformerState, Tensor | None]:
         """A step, and the cross-attention weights of layer ``attending``."""
-        if any(cache.length != state.position for cache in state.caches):
-            raise RuntimeError("this state is used up: step from a select of it instead")
+        past = state.past.extend(tokens.shape[0], tokens.shape[1], tokens.device)
         x = self.target_embedding.at(tokens, state.position)
         wanted = None
-        parts = zip(self.decoder, state.caches, state.memories, strict=True)
-        for number, (layer, cache, memory) in enumerate(parts):
-            assert isinstance(layer, DecoderLayer)
-            x, weights = layer.step(x, cache, memory, return_weights=number == attending)
-            if number == attending:
+        for number, layer in enumerate(self._decoder_layers()):
+            memory, joint, asked = state.memories[number], state.joints[number], number == attending
+            x, weights = layer.step(x, number, past, memory, joint, return_weights=asked)
+            if asked:
                 wanted = weights
-        logits = self.output(self.decoder_norm(x))
-        after = TransformerState(state.memories, state.caches, state.position + 1)
-        return logits, after, wanted
+        logits = F.linear(self.decoder_norm(x), self.output.weight, state.silence)
+        return logits, replace(state, past=past, position=state.position + 1), wanted
 
     def select(
         self,
@@ -301,8 +312,7 @@ class Transformer(TranslationModel[TransformerState]):
         memories = state.memories
         if sentences is not None:
             memories = [memory.select(sentences) for memory in memories]
-        caches = [cache.select(rows.flatten()) for cache in state.caches]
-        return TransformerState(memories, caches, state.position)
+        return replace(state, memories=memories, past=state.past.select(rows, sentences))
 
     def attention_maps(
         self,

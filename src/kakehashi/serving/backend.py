@@ -4,16 +4,14 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 from math import exp, fsum
-from pathlib import Path
-from typing import Self, assert_never
+from typing import assert_never
 
 import kakehashi
 from kakehashi.inference import translation as found
-from kakehashi.inference.folder import CARD, bundle_folder
 from kakehashi.inference.options import Options
-from kakehashi.inference.parts import joint
 from kakehashi.inference.request import Request
 from kakehashi.inference.scoring import Scored as Read
+from kakehashi.inference.sentences import without_spaces
 from kakehashi.inference.translator import Translator
 from kakehashi.serving import schema
 from kakehashi.serving.limits import Limits
@@ -38,21 +36,8 @@ class TranslatorBackend:
         self._together = together
         self._card = card
         config = translator.config
-        self._source_spaced = joint(config.source_language) != ""
-        self._target_spaced = joint(config.target_language) != ""
-
-    @classmethod
-    def load(cls, path: Path, device: str | None, together: int) -> Self:
-        """From a model or run folder.
-
-        Raises:
-            BundleError: when the folder cannot be used.
-            ConfigError: when the device cannot.
-        """
-        translator = Translator.load(path, device)
-        card = bundle_folder(path) / CARD
-        text = card.read_text("utf-8", "replace") if card.is_file() else ""
-        return cls(translator, together, text)
+        self._source_spaced = not without_spaces(config.source_language)
+        self._target_spaced = not without_spaces(config.target_language)
 
     def facts(self, limits: Limits) -> schema.ModelAnswer:
         """What the service tells of the model."""

@@ -68,6 +68,13 @@ class TranslateQuestion(_Question):
         float | None, Field(ge=1, le=10, description="Larger repeats less; 1 is off.")
     ] = None
     sampling: SamplingQuestion | None = None
+    split: Annotated[bool, Field(description="Sentence by sentence.")] = False
+    markup: Annotated[
+        bool, Field(description="Tags such as <b> go with the words that they enclose.")
+    ] = False
+    placeholders: Annotated[
+        bool, Field(description="{name}, %s, addresses and the like stay as they are.")
+    ] = False
     details: Annotated[
         bool, Field(description="Words of every candidate: probabilities and alignment.")
     ] = False
