@@ -80,7 +80,9 @@ def test_the_words_of_the_readme_work(
     kakehashi: Kakehashi,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    assert kakehashi("export", model, "--to", to).status == 0
+    (model.parent / "lines.de").write_text(SOURCE)
+    words = ("export", model, "--to", to, "--check-source", model.parent / "lines.de")
+    assert kakehashi(*words).status == 0
     folder = model / to
     program = (folder / "README.md").read_text().split("```python\n")[1].split("```")[0]
     expected = kakehashi("translate", model, stdin=b"Guten Morgen!\n").out.decode().strip()
