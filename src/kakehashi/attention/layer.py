@@ -92,9 +92,10 @@ class Attention(nn.Module):
         """Weight and bias of queries, keys and values one upon another, for ``project``."""
         linears = self._linears()
         weight = torch.cat([linear.weight for linear in linears])
-        if self.query.bias is None:
-            return weight, None
-        return weight, torch.cat([linear.bias for linear in linears])
+        bias = None
+        if self.query.bias is not None:
+            bias = torch.cat([linear.bias for linear in linears])
+        return weight, bias
 
     def project(
         self, x: Float[Tensor, "B N Dx"], joint: tuple[Tensor, Tensor | None] | None = None

@@ -291,7 +291,7 @@ class Transformer(TranslationModel[TransformerState]):
         self, tokens: Tensor, state: TransformerState, attending: int | None
     ) -> tuple[Tensor, TransformerState, Tensor | None]:
         """A step, and the cross-attention weights of layer ``attending``."""
-        past = state.past.extend(*tokens.shape, tokens.device)
+        past = state.past.extend(tokens.shape[0], tokens.shape[1], tokens.device)
         x = self.target_embedding.at(tokens, state.position)
         wanted = None
         for number, layer in enumerate(self._decoder_layers()):
