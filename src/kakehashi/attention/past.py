@@ -64,7 +64,7 @@ def _copy(
     if sentences is not None:
         torch.index_select(old, 1, sentences, out=new[:, :, :, :length])
     elif places is not None:
-        # A place's numbers stand together: copying them so takes a tenth of the time of gather.
+        # A place's numbers stand together: copying them so takes two fifths of the time of gather.
         first = torch.arange(rows * heads, device=old.device).view(rows, heads, 1) * length
         index = (first + places.unsqueeze(1)).flatten()
         for layer in range(layers):
