@@ -71,7 +71,7 @@ async function translate() {
     const body = await answer("translate", {
       method: "POST",
       headers: { "Content-Type": "application/json" },
-      body: JSON.stringify({ texts, n_best: Math.min(4, beam), details: true }),
+      body: JSON.stringify({ texts, n_best: Math.min(4, beam), details: true, split: true }),
       signal: mine.signal,
     });
     if (running === mine) show(body.translations.map((one, n) => ({ ...one, typed: texts[n] })));
