@@ -64,6 +64,4 @@ def test_many_pieces_are_ranked_as_a_stable_sort_ranks_them(size: int, levels: i
         values, tokens = top_tokens(logits, k)
         expected, order = logits[..., FIRST:].sort(dim=-1, descending=True, stable=True)
         assert torch.equal(values, expected[..., :k])
-        assert tokens[1, 1, 0] == 77
-        tokens[1, 1], order[1, 1] = 0, -FIRST  # of -inf, whose order is open, nothing is asked
         assert torch.equal(tokens, order[..., :k] + FIRST)

@@ -14,7 +14,7 @@ def stable_top(
     """The k greatest of each row (all, if there are fewer) and their places, greatest first.
 
     Of equals the first: ``Tensor.topk`` leaves their order open, so rows with a draw at the border
-    of the k are settled by a stable sort. (Places of -inf, that is of nothing, come in any order.)
+    of the k are settled by a stable sort.
     """
     k = min(k, scores.shape[-1])
     if scores.device.type == "cpu" and k < COLUMNS <= scores.shape[-1] // (2 * (k + 1)):
@@ -35,7 +35,7 @@ def _draw(values: Float[Tensor, "*rows n"], k: int) -> Bool[Tensor, "*rows"]:
     """Rows of ordered values whose first k are not certain: the next one is as great."""
     if values.shape[-1] <= k:
         return torch.zeros_like(values[..., 0], dtype=torch.bool)
-    return (values[..., k - 1] == values[..., k]) & (values[..., k] > -torch.inf)
+    return values[..., k - 1] == values[..., k]
 
 
 def _greatest_by_columns(

@@ -30,7 +30,7 @@ class VocabularyProjection(nn.Linear):
         return F.linear(input, self.weight, self.silence)
 
     def offsets(self) -> Float[Tensor, " V"] | None:
-        """``silence``, or None where it is all zero: adding it costs a copy of the logits."""
+        """``silence``, or None where it is all zero and need not be added to every logit."""
         return self.silence if bool(self.silence.any()) else None
 
     def restrict(self, spoken: Int[Tensor, " S"]) -> None:
