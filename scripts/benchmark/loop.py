@@ -24,6 +24,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import lightning
 import torch
 
+from kakehashi.allocator import keep_freed_memory
 from kakehashi.data.batching import Batch
 from kakehashi.data.config import DataConfig
 from kakehashi.data.corpora import load_corpus
@@ -35,7 +36,6 @@ from kakehashi.decoding.config import DecodingConfig
 from kakehashi.models.build import build_model
 from kakehashi.models.config import TransformerConfig
 from kakehashi.models.interface import TranslationModel
-from kakehashi.training.allocator import keep_freed_memory
 from kakehashi.training.config import (
     AveragingConfig,
     CallbacksConfig,

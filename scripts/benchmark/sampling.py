@@ -13,6 +13,7 @@ import time
 import numpy as np
 import torch
 
+from kakehashi.allocator import keep_freed_memory
 from kakehashi.data.batching import Batch
 from kakehashi.data.config import DataConfig
 from kakehashi.data.corpora import load_corpus
@@ -21,7 +22,6 @@ from kakehashi.data.prepare import prepare_tokenizer
 from kakehashi.data.tokenizer_config import SamplingConfig, TokenizerConfig
 from kakehashi.models.build import build_model
 from kakehashi.models.config import TransformerConfig
-from kakehashi.training.allocator import keep_freed_memory
 from kakehashi.training.config import OptimizerConfig
 from kakehashi.training.objective import cross_entropy
 from kakehashi.training.optimizer import build_optimizer

@@ -12,9 +12,9 @@ import time
 
 import torch
 
+from kakehashi.allocator import keep_freed_memory
 from kakehashi.models.build import build_model
 from kakehashi.models.config import TransformerConfig
-from kakehashi.training.allocator import keep_freed_memory
 from kakehashi.training.config import OptimizerConfig
 from kakehashi.training.objective import cross_entropy
 from kakehashi.training.optimizer import build_optimizer

@@ -1,10 +1,11 @@
-"""Kakehashi, as its translator searches."""
+"""Kakehashi, as its command searches."""
 
 import sys
 
 import torch
 from measuring import BATCH, BEAM, PIECES, SIZES, VOCABULARY, answer, sources
 
+from kakehashi.allocator import keep_freed_memory
 from kakehashi.decoding.beam import beam_search
 from kakehashi.decoding.greedy import greedy_search
 from kakehashi.models.build import build_model
@@ -31,6 +32,7 @@ def config(size: str) -> ModelConfig:
 
 def main(size: str, threads: int) -> None:
     """Answer to stdin."""
+    keep_freed_memory()
     torch.set_num_threads(threads)
     torch.manual_seed(1)
     model = build_model(config(size), VOCABULARY).eval()

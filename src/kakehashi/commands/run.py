@@ -14,6 +14,7 @@ from typing import Any
 import lightning
 import torch
 
+from kakehashi.allocator import keep_freed_memory
 from kakehashi.commands.config import TrainConfig
 from kakehashi.commands.latest import point_latest
 from kakehashi.commands.record import UNSCORED
@@ -35,7 +36,6 @@ from kakehashi.inference.translator import Translator
 from kakehashi.models.build import build_model
 from kakehashi.models.interface import TranslationModel
 from kakehashi.processes import first_of_each_machine, is_first
-from kakehashi.training.allocator import keep_freed_memory
 from kakehashi.training.budget import FILE as BUDGET_FILE
 from kakehashi.training.budget import measured_budget
 from kakehashi.training.fit import FitSettings, fit

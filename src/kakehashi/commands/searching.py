@@ -175,8 +175,10 @@ def load_translator(
             import torch
 
             torch.set_num_threads(threads)
+    from kakehashi.allocator import keep_freed_memory
     from kakehashi.inference.translator import Translator
 
+    keep_freed_memory()
     return Translator.load(models, device, engine)
 
 

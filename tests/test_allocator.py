@@ -7,7 +7,7 @@ import pytest
 
 PROGRAM = """
 import resource, torch
-from kakehashi.training.allocator import keep_freed_memory
+from kakehashi.allocator import keep_freed_memory
 if {keep}:
     assert keep_freed_memory()
 def work():

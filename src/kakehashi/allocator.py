@@ -1,4 +1,4 @@
-"""Keeping freed memory, because training asks for the same sizes again at every step."""
+"""Keeping freed memory, because training and searches ask for the same sizes at every step."""
 
 import ctypes
 import sys
@@ -15,8 +15,8 @@ def keep_freed_memory() -> bool:
 
     By default a block of some hundred kilobytes comes fresh from the kernel each time and goes
     back when freed, so that every update pays for mapping and zeroing the same pages again: 7 to
-    15 % of a small model's training time (scripts/benchmark/training.py). Other C libraries are
-    left as they are.
+    15 % of a small model's training time (scripts/benchmark/training.py), and as much of a search's
+    steps. Other C libraries are left as they are.
     """
     if not sys.platform.startswith("linux"):
         return False
