@@ -229,7 +229,13 @@ def test_configs_are_looked_for_in_the_package_first(tmp_path, monkeypatch):
         assert config_module.config_dir() == folder
 
 
-@pytest.mark.parametrize("experiment", EXPERIMENTS)
+@pytest.mark.parametrize(
+    "experiment",
+    [
+        name if name in ("dot_rnn", "iwslt17") else pytest.param(name, marks=pytest.mark.slow)
+        for name in EXPERIMENTS
+    ],
+)
 def test_every_experiment_trains_a_batch(experiment, small_corpus, tmp_path, capsys):
     """The whole path, from files to a summary, with the experiment's own settings but the text."""
     name = f"experiment={experiment}"

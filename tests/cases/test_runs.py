@@ -29,8 +29,8 @@ def content(folder: Path) -> dict[str, bytes]:
     ("remains", "named"),
     [
         ("checkpoints/best.ckpt", "checkpoints"),
-        ("model/config.json", "model"),
-        ("summary.json", "summary.json"),
+        pytest.param("model/config.json", "model", marks=pytest.mark.slow),
+        pytest.param("summary.json", "summary.json", marks=pytest.mark.slow),
     ],
 )
 def test_a_second_run_into_a_folder_is_refused(tmp_path: Path, remains: str, named: str) -> None:

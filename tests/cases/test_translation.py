@@ -82,7 +82,7 @@ def test_of_a_long_line_every_word_is_translated_in_order(
     """With a search that only repeats what it is given, the line comes out as it went in."""
     translator = Translator.load(folder)
 
-    def repeat(rows: list[list[int]], *settings: Any) -> list[list[Hypothesis]]:
+    def repeat(rows: list[list[int]], **settings: Any) -> list[list[Hypothesis]]:
         assert all(len(row) < translator.config.max_length for row in rows)
         return [[Hypothesis(tuple(row), -1.0, -float(len(row)), True)] for row in rows]
 

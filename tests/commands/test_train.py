@@ -185,17 +185,29 @@ def test_runs_are_compared(trained):
     ("words", "message"),
     [
         (["model.d_modle=3"], "there is no setting model.d_modle; did you mean d_model?"),
-        (["optmizer=sgd"], "there is no setting optmizer; did you mean optimizer?"),
-        (["objective.zzz=3"], "there are label_smoothing"),
-        (["optimizer=sgd"], "optimizer/sgd"),
+        pytest.param(
+            ["optmizer=sgd"],
+            "there is no setting optmizer; did you mean optimizer?",
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(["objective.zzz=3"], "there are label_smoothing", marks=pytest.mark.slow),
+        pytest.param(["optimizer=sgd"], "optimizer/sgd", marks=pytest.mark.slow),
         (["seed=one"], "'one' of type 'str'"),
-        (["seed=["], "no viable alternative"),
-        (["name=${nobody}"], "'nobody' not found"),
-        (["trainer.max_epochs=2"], "exactly one of trainer.max_updates"),
-        (["data.train.source=missing.de"], "missing.de"),
+        pytest.param(["seed=["], "no viable alternative", marks=pytest.mark.slow),
+        pytest.param(["name=${nobody}"], "'nobody' not found", marks=pytest.mark.slow),
+        pytest.param(
+            ["trainer.max_epochs=2"], "exactly one of trainer.max_updates", marks=pytest.mark.slow
+        ),
+        pytest.param(["data.train.source=missing.de"], "missing.de", marks=pytest.mark.slow),
         (["data.valid_size=0"], "data.valid_size"),
-        (["tokenizer.vocab_size=90000"], "tokenizer.vocab_size"),
-        (["schedule=cosine", "schedule.warmup_updates=0"], "trainer.max_minutes"),
+        pytest.param(
+            ["tokenizer.vocab_size=90000"], "tokenizer.vocab_size", marks=pytest.mark.slow
+        ),
+        pytest.param(
+            ["schedule=cosine", "schedule.warmup_updates=0"],
+            "trainer.max_minutes",
+            marks=pytest.mark.slow,
+        ),
     ],
 )
 def test_what_is_wrong_is_said_in_one_message(small_corpus, tmp_path, words, message):

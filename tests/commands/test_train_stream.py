@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from kakehashi.data.ledger import Ledger
+from kakehashi.inference.bundle import load_bundle
 from kakehashi.inference.folder import training_sentences
-from kakehashi.inference.translator import Translator
 
 ROOT = Path(__file__).resolve().parents[2]
 WORDS = [
@@ -107,7 +107,7 @@ def test_a_run_on_a_stream(folder: Path, small_corpus, kakehashi, monkeypatch) -
     assert "none is silenced" in done.err
     # What it was trained on is not known afterwards, and nothing of it was kept.
     assert training_sentences(run) is None
-    assert Translator.load(run).model.output.silence.count_nonzero() == 0
+    assert load_bundle(run).model.output.silence.count_nonzero() == 0
     kept = [path for path in folder.rglob("*") if path.is_file() and path.parent.name != "pairs"]
     assert not [path for path in kept if small_corpus.target[131].encode() in path.read_bytes()]
 

@@ -82,7 +82,12 @@ def learn(model: Any, tokenizer: Tokenizer, sources: list[str], targets: list[st
 @pytest.mark.parametrize(
     ("name", "score"),
     [
-        pytest.param(name, score, marks=[pytest.mark.slow] * (score in ("dot", "general")))
+        pytest.param(
+            name,
+            score,
+            marks=[pytest.mark.slow]
+            * (score != ("scaled_dot" if name == "transformer" else "additive")),
+        )
         for name in ("transformer", "rnn")
         for score in SCORES
     ],
