@@ -292,7 +292,7 @@ def _choose(
 
 
 def _said(chosen: Extensions, ended: bool) -> Int[Tensor, "B K"]:
-    """The pieces of the extensions that end, or that do not; PAD, which is never said, elsewhere."""
+    """The pieces of the extensions that end, or that do not; elsewhere PAD, which is never said."""
     said = (chosen.competing > -torch.inf) & ((chosen.token == EOS) == ended)
     return chosen.token.masked_fill(~said, PAD)
 

@@ -86,9 +86,7 @@ def log_probabilities(
     return torch.cat(found).view(tokens.shape)
 
 
-def best_extensions(
-    logits: Float[Tensor, "B R V"], live: Float[Tensor, "B R"], beam: int
-) -> Step:
+def best_extensions(logits: Float[Tensor, "B R V"], live: Float[Tensor, "B R"], beam: int) -> Step:
     """A step among the R x V extensions of every sentence at once, R at most K = ``beam``.
 
     Pieces compete by the log probability of the hypothesis they end, ``live`` + log softmax of the

@@ -3,7 +3,9 @@
 CTranslate2 takes pieces, not their numbers, and one length limit for all sentences of a call. Its
 beam is the torch engine's but for two things, seen to here: at the limit hypotheses that have not
 ended rank among those that have, and without a length penalty it is through as soon as it has the
-best, whatever the rest of an n-best list may be.
+best, whatever the rest of an n-best list may be. A third remains: where pieces are barred, EOS
+below a minimum length among them, the rest share out their probability in its search (not in the
+scores that are given), so that it may find another text.
 """
 
 import os

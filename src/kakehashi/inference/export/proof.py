@@ -174,7 +174,8 @@ def _count_ties(
 def _score(read: Followed, said: Hypothesis, decoding: DecodingConfig) -> float:
     """What ranks a translation, by one model; EOS counts where it has ended."""
     steps = len(said.ids) + said.finished
-    return fsum(read.log_probabilities[:steps]) / steps**decoding.length_penalty
+    length: float = steps**decoding.length_penalty
+    return fsum(read.log_probabilities[:steps]) / length
 
 
 def _read(
