@@ -68,6 +68,7 @@ def create_app(service: Service, model: ModelAnswer, names: Collection[str] = ()
     return Guard(  # around everything: what Starlette answers by itself has its headers too
         app,
         metrics=service.metrics,
+        stopping=service.stopping,
         paths=_PATHS,
         names=names,
         body=limits.body,
