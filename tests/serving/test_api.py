@@ -1,5 +1,6 @@
 """What each address answers, over a real socket, and how it refuses."""
 
+import http.client
 import json
 import socket
 import threading
@@ -10,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
+from tests.serving.conftest import Reverser
 
 from kakehashi.decoding.methods import Sampling
 from kakehashi.errors import ConfigError
@@ -19,7 +21,6 @@ from kakehashi.serving import guard
 from kakehashi.serving.schema import Answer
 from kakehashi.serving.server import Connection
 from kakehashi.serving.tasks import Task, Text, Translating
-from tests.serving.conftest import Reverser
 
 HELLO = {"texts": ["abc"]}
 
@@ -43,10 +44,31 @@ def test_facts(small: Any) -> None:
     assert small.ask("/model").json["card"].startswith("# A card")
     schema = small.ask("/openapi.json").json
     assert {"/translate", "/score", "/align", "/health", "/model"} <= set(schema["paths"])
-    refusals = schema["paths"]["/translate"]["post"]["responses"]
-    assert {"200", "413", "422", "503", "504"} <= set(refusals)
+    every = {"200", "400", "405", "408", "413", "415", "421", "422", "500", "503", "504"}
+    for path in ("/translate", "/score", "/align"):
+        assert set(schema["paths"][path]["post"]["responses"]) == every
+    for path in ("/health", "/model", "/metrics"):
+        assert list(schema["paths"][path]) == ["get"]
+        assert {"200", "405", "421", "503"} <= set(schema["paths"][path]["get"]["responses"])
     page = small.ask("/")
     assert page.status == 200 and page.headers["content-type"] == "text/html; charset=utf-8"
+
+
+def test_head_is_answered_wherever_get_is(small: Any) -> None:
+    for path in ("/", "/health", "/model", "/metrics", "/openapi.json"):
+        connection = http.client.HTTPConnection("127.0.0.1", small.port, timeout=20)
+        connection.request("HEAD", path)
+        response = connection.getresponse()
+        assert (response.status, response.read()) == (200, b"")
+        length = len(small.ask(path).content)
+        if path != "/metrics":
+            assert response.getheader("content-length") == str(length)
+        connection.close()
+
+
+def test_a_body_far_too_large_is_answered(small: Any) -> None:
+    reply = small.ask("/translate", b"a" * (8 << 20))
+    assert reply.status == 413 and "2,000 bytes" in reply.error
 
 
 def test_options_reach_the_model_and_separate_batches(small: Any, reverser: Any) -> None:
@@ -67,8 +89,9 @@ def test_options_reach_the_model_and_separate_batches(small: Any, reverser: Any)
     ("question", "status", "words"),
     [
         (b"{", 422, ["not JSON", "character 1"]),
-        (b"\xff\xfe\xfa", 400, ["body"]),
-        (b"[" * 1500, 400, ["body"]),
+        (b"\xff\xfe\xfa", 422, ["body", "UTF-8"]),
+        (b"[" * 1500, 422, ["body", "nested"]),
+        (b'{"texts": ["a"], "beam": ' + b"1" * 1500 + b"}", 422, ["beam"]),
         ([], 422, ["the body"]),
         ({}, 422, ["texts", "required"]),
         ({"texts": []}, 422, ["texts", "1 item"]),
@@ -78,6 +101,8 @@ def test_options_reach_the_model_and_separate_batches(small: Any, reverser: Any)
         ({"texts": [{"text": "a", "required": ["b"] * 9}]}, 422, ["required", "8 items"]),
         ({"texts": ["a"], "sampling": {"temperature": 0}}, 422, ["sampling.temperature"]),
         ({"texts": ["a"], "beams": 2}, 422, ["beams", "not permitted"]),
+        ({"texts": ["a"], "b" * 1500: 2}, 422, ["b" * 40 + "...: extra"]),
+        ({"texts": ["a"], "min_ratio": 1.6}, 422, ["min_ratio", "1.5"]),
         ({"texts": ["a"], "beam": 0}, 422, ["beam", "greater"]),
         ({"texts": ["a"], "beam": "2"}, 422, ["beam", "integer"]),
         ({"texts": ["a"], "beam": True}, 422, ["beam", "integer"]),
@@ -125,8 +150,15 @@ def test_a_body_without_a_length_is_cut_off_where_it_is_too_long(small: Any) -> 
 
 
 def test_names(running: Any, reverser: Any) -> None:
-    with running(reverser, names=["Translate.Example"]) as served:
-        for host in ("localhost:1", "127.0.0.1", "[::1]:80", "translate.example:8000", "10.0.0.7"):
+    with running(reverser, names=["Translate.Example:8000", "Foo."]) as served:
+        for host in (
+            "localhost:1",
+            "127.0.0.1",
+            "[::1]:80",
+            "translate.example:8000",
+            "foo",
+            "10.0.0.7",
+        ):
             assert served.ask("/health", headers={"Host": host}).status == 200
         for host in ("evil.example", "localhost.evil.example", "", "127.0.0.1.evil.example"):
             assert served.ask("/health", headers={"Host": host}).status == 421

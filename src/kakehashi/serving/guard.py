@@ -97,7 +97,9 @@ class Guard:
                 self._metrics.errors.labels(refusal.cause).inc()
                 await _refuse(refusal, send_on)
             else:
-                await self._app(scope, receive, send_on)
+                # Uvicorn sends the head alone.
+                method = "GET" if scope["method"] == "HEAD" else scope["method"]
+                await self._app({**scope, "method": method}, receive, send_on)
         except asyncio.CancelledError:  # the server ends, and waits for nobody
             self._metrics.errors.labels("stopping").inc()
             refusal = self._stopping.refuse()
@@ -186,8 +188,11 @@ class Guard:
 
 def _name(host: str) -> str:
     """The name or address in a Host header, without its port and brackets."""
+    host = host.strip()
     if host.startswith("["):
-        return host[1:].partition("]")[0]
+        return host[1:].partition("]")[0].lower()
+    if host.count(":") > 1:  # an address of IPv6 by itself, as --host takes it
+        return host.lower()
     return host.partition(":")[0].lower().rstrip(".")
 
 

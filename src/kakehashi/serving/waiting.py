@@ -1,14 +1,13 @@
 """The queue: which sentences of all the requests that wait go through the model next.
 
 Requests are served one after another, in the order in which they would end if all of them were
-served at once, each with an equal share of the model (weighted fair queueing; Demers, Keshav and
-Shenker, 1989). So a short request overtakes a long one that came before it, nobody is overtaken
+served at once, each with an equal share of the model (fair queueing; Demers, Keshav and Shenker,
+1989). So a short request overtakes a long one that came before it, nobody is overtaken
 forever, and of equal requests the first is finished before the next is begun: when there is too
 much to do, some are answered in time, where equal progress would make all of them late. Those that
 cannot be in time any more are refused before they are begun.
 """
 
-import heapq
 import threading
 import time
 from collections.abc import Sequence
@@ -83,7 +82,6 @@ class Waiting:
         self._sentences: list[Sentence] = []
         self._running = 0  # work that has been taken and is not finished
         self._shared = 0.0  # work that each job would have got of an equally shared model
-        self._sharing: list[tuple[float, int]] = []  # a heap: places of jobs that would share it
         self._count = 0
         self._done = 0.0
         self._seconds = 0.0
@@ -110,7 +108,7 @@ class Waiting:
             if len(self._sentences) + len(job.texts) > self._limits.queue:
                 raise Full
             if not self._sentences and not self._running:
-                self._shared, self._sharing = 0.0, []
+                self._shared = 0.0
             self._count += 1
             job.place = (self._shared + sum(job.work), self._count)
             job.deadline = time.monotonic() + self._limits.seconds
@@ -119,7 +117,6 @@ class Waiting:
             # With nothing before it a job is let in whatever is expected: that may be wrong.
             if before and self._takes(before + sum(job.work)) > _ROOM * self._limits.seconds:
                 raise Late
-            heapq.heappush(self._sharing, job.place)
             self._sentences += [Sentence(job, index) for index in range(len(job.texts))]
             self._changed.notify()
 
@@ -146,7 +143,8 @@ class Waiting:
             self._running = 0
             self._done = _MEMORY * self._done + work
             self._seconds = _MEMORY * self._seconds + seconds
-            self._share(work)
+            jobs = {one.job for one in (*batch, *self._sentences)}
+            self._shared += work / len(jobs)
 
     def abandon(self, job: Job) -> None:
         """Drop what is left of a job: nobody waits for it any more."""
@@ -179,22 +177,8 @@ class Waiting:
         """Seconds for some work, as things have gone of late."""
         return work * self._seconds / self._done if self._done else 0.0
 
-    def _share(self, work: float) -> None:
-        """Share work that has been done out to the jobs that would be served at once."""
-        while work > 0 and self._sharing:
-            jobs = len(self._sharing)
-            step = min(work / jobs, self._sharing[0][0] - self._shared)
-            self._shared += step
-            work -= step * jobs
-            while self._sharing and self._sharing[0][0] <= self._shared + 1e-9:
-                self._shared = max(self._shared, heapq.heappop(self._sharing)[0])
-
     def _drop(self, job: Job) -> None:
-        left = [one for one in self._sentences if one.job is not job]
-        if len(left) < len(self._sentences) and job.place in self._sharing:
-            self._sharing.remove(job.place)
-            heapq.heapify(self._sharing)
-        self._sentences = left
+        self._sentences = [one for one in self._sentences if one.job is not job]
 
     def _gather(self) -> None:
         """Wait a moment for a full batch."""
