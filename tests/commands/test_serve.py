@@ -62,6 +62,10 @@ def test_a_port_that_is_taken(kakehashi: Any, model_folder: Path) -> None:
 def test_what_cannot_be_is_said_before_anything_listens(kakehashi: Any, model_folder: Path) -> None:
     ended = kakehashi("serve", model_folder, "--queue", 3, "--max-lines", 4, "--port", 0)
     assert ended.status == 1 and "3 sentences" in ended.err and "4 lines" in ended.err
+    for option in ("--grace", "--timeout"):
+        ended = kakehashi("serve", model_folder, option, "inf", "--port", 0)
+        assert ended.status == 1
+        assert ended.err == f"error: {option} is inf; it must be a number of seconds\n"
     ended = kakehashi("serve", model_folder, "--host", "nowhere.invalid", "--port", 0)
     assert ended.status == 1 and "cannot listen at nowhere.invalid" in ended.err
     ended = kakehashi("serve", model_folder.parent / "none", "--port", 0)

@@ -102,9 +102,9 @@ class Guard:
                 await self._app({**scope, "method": method}, receive, send_on)
         except asyncio.CancelledError:  # the server ends, and waits for nobody
             self._metrics.errors.labels("stopping").inc()
-            refusal = self._stopping.refuse()
+            end = self._stopping.refuse()
             if status == 499:
-                await _refuse(refusal, send_on)
+                await _refuse(end, send_on)
         finally:
             self._under_way -= 1
             self._metrics.requests.labels(path, str(status)).inc()

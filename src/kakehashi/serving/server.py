@@ -6,10 +6,11 @@ import ipaddress
 import socket
 from collections.abc import Callable
 from types import FrameType
+from typing import cast
 
 import uvicorn
 from starlette.types import ASGIApp
-from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
 from kakehashi.errors import ConfigError
 
@@ -47,7 +48,8 @@ class Connection(H11Protocol):
         self._waits = self.loop.call_later(self.head, self._waited)
 
     def _waited(self) -> None:
-        if self.cycle is None or self.cycle.response_complete:  # nothing is under way
+        cycle = cast(RequestResponseCycle | None, self.cycle)
+        if cycle is None or cycle.response_complete:  # nothing is under way
             self.transport.close()
 
 
