@@ -199,3 +199,14 @@ def test_a_long_text_does_not_share_a_batch_with_short_ones_before_it() -> None:
         queue.put(job([length]))
     batch = queue.take()
     assert batch is not None and [sentence.work for sentence in batch] == [3, 4]
+
+
+def test_how_long_a_lone_sentence_takes_says_nothing_of_many() -> None:
+    queue = waiting(together=4, seconds=10.0)
+    queue.put(job([5]))
+    batch = queue.take()
+    assert batch is not None
+    queue.finished(batch, 3.0)
+    for _ in range(9):
+        queue.put(job([5] * 4))  # nobody is refused
+    assert queue.seconds == 0

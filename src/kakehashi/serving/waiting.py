@@ -81,6 +81,7 @@ class Waiting:
         self._limits = limits
         self._sentences: list[Sentence] = []
         self._running = 0  # work that has been taken and is not finished
+        self._full = False  # whether more waited than could be taken with it
         self._shared = 0.0  # work that each job would have got of an equally shared model
         self._count = 0
         self._done = 0.0
@@ -93,7 +94,7 @@ class Waiting:
 
     @property
     def seconds(self) -> float:
-        """How long what waits will take, as things have gone of late; 0 if nothing has yet."""
+        """How long what waits will take, as things went when there was much to do; else 0."""
         with self._changed:
             return self._takes(self._running + sum(one.work for one in self._sentences))
 
@@ -141,8 +142,9 @@ class Waiting:
         work = sum(one.work for one in batch)
         with self._changed:
             self._running = 0
-            self._done = _MEMORY * self._done + work
-            self._seconds = _MEMORY * self._seconds + seconds
+            if self._full:  # a model with little to do is much slower for each piece
+                self._done = _MEMORY * self._done + work
+                self._seconds = _MEMORY * self._seconds + seconds
             jobs = {one.job for one in (*batch, *self._sentences)}
             self._shared += work / len(jobs)
 
@@ -174,7 +176,7 @@ class Waiting:
             self._changed.notify_all()
 
     def _takes(self, work: float) -> float:
-        """Seconds for some work, as things have gone of late."""
+        """Seconds for some work, as things went of late when there was much to do; else 0."""
         return work * self._seconds / self._done if self._done else 0.0
 
     def _drop(self, job: Job) -> None:
@@ -223,4 +225,5 @@ class Waiting:
         self._running = sum(one.work for one in batch)
         taken = set(map(id, batch))
         self._sentences = [one for one in self._sentences if id(one) not in taken]
+        self._full = bool(self._sentences)
         return sorted(batch, key=lambda one: (one.work, one.place))
