@@ -88,13 +88,14 @@ class TranslatorBackend:
         return [width * self._pieces(text) for text in texts]
 
     def _width(self, task: Task) -> int:
-        """Hypotheses of a text that are kept together."""
+        """Hypotheses of a text that are kept together, and those that are read once more."""
         if not isinstance(task, Translating):
             return 1
         options = task.options
         if isinstance(options.method, Sampling):
             return options.n_best
-        return max(options.beam or self._translator.config.decoding.beam, options.n_best)
+        beam = max(options.beam or self._translator.config.decoding.beam, options.n_best)
+        return beam + options.n_best if options.details else beam
 
     def _pieces(self, text: Text) -> int:
         pieces = sum(map(len, self._translator.tokenizer.encode_batch(strings(text)))) + 1

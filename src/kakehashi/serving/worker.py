@@ -24,7 +24,8 @@ class Backend(Protocol):
     def work(self, task: Task, texts: Sequence[Text]) -> list[int]:
         """How much there is to do for each text; time and memory grow with it.
 
-        Its pieces, EOS included, times the hypotheses that are kept. To a model that does not cut
+        Its pieces, EOS included, times the hypotheses that are kept (with
+        details those of the n-best list twice). To a model that does not cut
         a text that is longer than those of its training, it is so many times as much. Callable from
         any thread, whatever the model is doing.
         """
