@@ -90,7 +90,14 @@ def test_translations_come_as_often_as_they_are_probable(scripted: Any, sampling
 
 
 @pytest.mark.parametrize(
-    "sampling", [Sampling(top_k=1), Sampling(temperature=1e-6), Sampling(top_p=1e-9)]
+    "sampling",
+    [
+        Sampling(top_k=1),
+        Sampling(temperature=1e-6),
+        Sampling(temperature=1e-300),
+        Sampling(top_p=1e-9),
+        Sampling(top_p=1e-300),
+    ],
 )
 def test_at_the_edge_every_draw_is_the_greedy_one(scripted: Any, sampling: Sampling) -> None:
     for seed in range(5):

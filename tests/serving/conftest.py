@@ -33,7 +33,7 @@ from kakehashi.serving.schema import (
 )
 from kakehashi.serving.server import Server, bind
 from kakehashi.serving.service import Service
-from kakehashi.serving.tasks import Aligning, Scoring, Task, Text, Translating
+from kakehashi.serving.tasks import Aligning, Scoring, Task, Text, Translating, strings
 from kakehashi.serving.worker import Backend
 
 FACTS = ModelAnswer(
@@ -46,7 +46,7 @@ FACTS = ModelAnswer(
     beam=5,
     length_penalty=1.0,
     kakehashi="0.0.0",
-    limits=Bounds(body_bytes=5000, lines=9, characters=200, beam=8, seconds=5.0),
+    limits=Bounds(body_bytes=5000, lines=9, characters=200, beam=8, work=12_800, seconds=5.0),
     card="# A card\n\n<script>never()</script>\n",
 )
 
@@ -68,6 +68,9 @@ class Reverser:
         if self.broken is not None and Request("!") in texts:
             raise self.broken
         return [self._answer(task, text) for text in texts]
+
+    def work(self, task: Task, texts: Sequence[Text]) -> list[int]:
+        return [sum(map(len, strings(text))) + 1 for text in texts]
 
     def _answer(self, task: Task, text: Text) -> Answer:
         if isinstance(text, Request):

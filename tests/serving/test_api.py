@@ -1,18 +1,26 @@
 """What each address answers, over a real socket, and how it refuses."""
 
+import http.client
 import json
 import socket
 import threading
+import time
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
+from tests.serving.conftest import Reverser
 
 from kakehashi.decoding.methods import Sampling
 from kakehashi.errors import ConfigError
 from kakehashi.inference.options import Options
 from kakehashi.inference.request import Request
-from kakehashi.serving.tasks import Translating
+from kakehashi.serving import guard
+from kakehashi.serving.schema import Answer
+from kakehashi.serving.server import Connection
+from kakehashi.serving.tasks import Task, Text, Translating
 
 HELLO = {"texts": ["abc"]}
 
@@ -36,10 +44,31 @@ def test_facts(small: Any) -> None:
     assert small.ask("/model").json["card"].startswith("# A card")
     schema = small.ask("/openapi.json").json
     assert {"/translate", "/score", "/align", "/health", "/model"} <= set(schema["paths"])
-    refusals = schema["paths"]["/translate"]["post"]["responses"]
-    assert {"200", "413", "422", "503", "504"} <= set(refusals)
+    every = {"200", "400", "405", "408", "413", "415", "421", "422", "500", "503", "504"}
+    for path in ("/translate", "/score", "/align"):
+        assert set(schema["paths"][path]["post"]["responses"]) == every
+    for path in ("/health", "/model", "/metrics"):
+        assert list(schema["paths"][path]) == ["get"]
+        assert {"200", "405", "421", "503"} <= set(schema["paths"][path]["get"]["responses"])
     page = small.ask("/")
     assert page.status == 200 and page.headers["content-type"] == "text/html; charset=utf-8"
+
+
+def test_head_is_answered_wherever_get_is(small: Any) -> None:
+    for path in ("/", "/health", "/model", "/metrics", "/openapi.json"):
+        connection = http.client.HTTPConnection("127.0.0.1", small.port, timeout=20)
+        connection.request("HEAD", path)
+        response = connection.getresponse()
+        assert (response.status, response.read()) == (200, b"")
+        length = len(small.ask(path).content)
+        if path != "/metrics":
+            assert response.getheader("content-length") == str(length)
+        connection.close()
+
+
+def test_a_body_far_too_large_is_answered(small: Any) -> None:
+    reply = small.ask("/translate", b"a" * (8 << 20))
+    assert reply.status == 413 and "2,000 bytes" in reply.error
 
 
 def test_options_reach_the_model_and_separate_batches(small: Any, reverser: Any) -> None:
@@ -60,8 +89,9 @@ def test_options_reach_the_model_and_separate_batches(small: Any, reverser: Any)
     ("question", "status", "words"),
     [
         (b"{", 422, ["not JSON", "character 1"]),
-        (b"\xff\xfe\xfa", 400, ["body"]),
-        (b"[" * 1500, 400, ["body"]),
+        (b"\xff\xfe\xfa", 422, ["body", "UTF-8"]),
+        (b"[" * 1500, 422, ["body", "nested"]),
+        (b'{"texts": ["a"], "beam": ' + b"1" * 1500 + b"}", 422, ["beam"]),
         ([], 422, ["the body"]),
         ({}, 422, ["texts", "required"]),
         ({"texts": []}, 422, ["texts", "1 item"]),
@@ -71,6 +101,8 @@ def test_options_reach_the_model_and_separate_batches(small: Any, reverser: Any)
         ({"texts": [{"text": "a", "required": ["b"] * 9}]}, 422, ["required", "8 items"]),
         ({"texts": ["a"], "sampling": {"temperature": 0}}, 422, ["sampling.temperature"]),
         ({"texts": ["a"], "beams": 2}, 422, ["beams", "not permitted"]),
+        ({"texts": ["a"], "b" * 1500: 2}, 422, ["b" * 40 + "...: extra"]),
+        ({"texts": ["a"], "min_ratio": 1.6}, 422, ["min_ratio", "1.5"]),
         ({"texts": ["a"], "beam": 0}, 422, ["beam", "greater"]),
         ({"texts": ["a"], "beam": "2"}, 422, ["beam", "integer"]),
         ({"texts": ["a"], "beam": True}, 422, ["beam", "integer"]),
@@ -118,8 +150,15 @@ def test_a_body_without_a_length_is_cut_off_where_it_is_too_long(small: Any) -> 
 
 
 def test_names(running: Any, reverser: Any) -> None:
-    with running(reverser, names=["Translate.Example"]) as served:
-        for host in ("localhost:1", "127.0.0.1", "[::1]:80", "translate.example:8000", "10.0.0.7"):
+    with running(reverser, names=["Translate.Example:8000", "Foo."]) as served:
+        for host in (
+            "localhost:1",
+            "127.0.0.1",
+            "[::1]:80",
+            "translate.example:8000",
+            "foo",
+            "10.0.0.7",
+        ):
             assert served.ask("/health", headers={"Host": host}).status == 200
         for host in ("evil.example", "localhost.evil.example", "", "127.0.0.1.evil.example"):
             assert served.ask("/health", headers={"Host": host}).status == 421
@@ -182,6 +221,36 @@ def test_overload_is_refused_at_once_and_everything_else_goes_on(
         assert 'kakehashi_errors_total{cause="overloaded"} 1.0' in metrics
         reverser.gate.set()
         assert begun.result().status == queued.result().status == 200
+
+
+@dataclass
+class Slow(Reverser):
+    """A model that takes a hundredth of a second for each sentence."""
+
+    def run(self, task: Task, texts: Sequence[Text]) -> list[Answer]:
+        time.sleep(0.01 * len(texts))
+        return super().run(task, texts)
+
+
+def test_under_overload_what_can_be_served_in_time_is(running: Any) -> None:
+    backend = Slow()
+    backend.gate.set()
+    limits = {"lines": 16, "queue": 512, "together": 16, "seconds": 1.0}
+    with running(backend, **limits) as served, ThreadPoolExecutor(32) as pool:
+        question = {"texts": ["a sentence"] * 16}  # 0.16 s each: six of 32 in a second
+        replies = list(pool.map(lambda _: served.ask("/translate", question), range(32)))
+    statuses = [reply.status for reply in replies]
+    assert statuses.count(200) >= 3
+    assert statuses.count(503) >= 20
+    assert statuses.count(504) <= 2  # those for which the estimate was wrong
+
+
+def test_work_is_bounded_by_pieces_and_hypotheses(running: Any, reverser: Any) -> None:
+    with running(reverser, work=20) as served:
+        reply = served.ask("/translate", {"texts": ["a", "b" * 20]})
+        assert reply.status == 413
+        assert all(word in reply.error for word in ("text 2", "21 pieces", "20 are allowed"))
+        assert served.ask("/translate", {"texts": ["b" * 19]}).status == 200
 
 
 def test_who_waits_too_long_is_told_and_the_work_is_dropped(running: Any, reverser: Any) -> None:
@@ -255,7 +324,7 @@ def test_a_stop_finishes_what_has_come(running: Any, reverser: Any) -> None:
         served.server.handle_exit(15, None)
         threading.Timer(0.3, reverser.gate.set).start()
         assert [reply.result().status for reply in asked] == [200] * 3
-    assert served.service.dropped == 0
+    assert served.service.stopping.dropped == 0
 
 
 def test_a_stop_waits_no_longer_than_its_grace(running: Any, reverser: Any) -> None:
@@ -267,4 +336,93 @@ def test_a_stop_waits_no_longer_than_its_grace(running: Any, reverser: Any) -> N
         reply = asked.result(10)
         reverser.gate.set()
         assert reply.status == 503 and "stops" in reply.error
-    assert served.service.dropped == 1
+    assert served.service.stopping.dropped == 1
+
+
+HALF = (
+    b"POST /translate HTTP/1.1\r\nHost: localhost\r\n"
+    b"Content-Type: application/json\r\nContent-Length: 99\r\n\r\n{"
+)
+
+
+def answered(client: socket.socket) -> bytes:
+    """All that still comes."""
+    client.settimeout(10)
+    return b"".join(iter(lambda: client.recv(4096), b""))
+
+
+def test_the_end_is_told_to_who_has_sent_half_a_request(
+    running: Any, reverser: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    with (
+        running(reverser, grace=0.3, seconds=20) as served,
+        socket.create_connection(("127.0.0.1", served.port)) as client,
+    ):
+        client.sendall(HALF)
+        served.wait(lambda: len(served.server.server_state.tasks) == 1)
+        served.server.handle_exit(15, None)
+        answer = answered(client)
+        assert answer.startswith(b"HTTP/1.1 503 ") and b"stops" in answer
+    assert served.service.stopping.dropped == 1
+    assert "Traceback" not in caplog.text
+
+
+def test_a_second_signal_gives_up_in_good_order(
+    running: Any, reverser: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    reverser.gate.clear()
+    with running(reverser, grace=20) as served, ThreadPoolExecutor() as pool:
+        asked = [pool.submit(served.ask, "/translate", {"texts": [f"{n}"]}) for n in range(5)]
+        begun = reverser.batches
+        served.wait(
+            lambda: len(served.service.waiting) + sum(len(texts) for _, texts in begun) == 5
+        )
+        served.server.handle_exit(15, None)
+        served.wait(lambda: not served.server.servers[0].is_serving())
+        served.server.handle_exit(15, None)
+        replies = [one.result(10) for one in asked]
+        assert [reply.status for reply in replies] == [503] * 5
+        assert all("stops" in reply.error for reply in replies)
+        reverser.gate.set()
+    assert served.service.stopping.dropped == 5
+    assert "Traceback" not in caplog.text
+
+
+def test_a_connection_without_a_request_is_closed(
+    running: Any, reverser: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Connection, "head", 0.3)
+    get = b"GET /health HTTP/1.1\r\nHost: localhost\r\n"
+    with running(reverser) as served:
+        for first in (b"", b"GET / HT", get):
+            with socket.create_connection(("127.0.0.1", served.port)) as client:
+                client.sendall(first)
+                assert answered(client) == b""
+        with socket.create_connection(("127.0.0.1", served.port)) as client:
+            client.sendall(get + b"\r\n" + get)  # a request, and half of another one
+            assert answered(client).startswith(b"HTTP/1.1 200 ")
+        reverser.gate.clear()  # an answer may take longer
+        with socket.create_connection(("127.0.0.1", served.port)) as client:
+            body = json.dumps(HELLO).encode()
+            client.sendall(HALF.replace(b"99", b"%d" % len(body))[:-1] + body)
+            threading.Timer(0.6, reverser.gate.set).start()
+            client.settimeout(10)
+            assert client.recv(4096).startswith(b"HTTP/1.1 200 ")
+
+
+def test_too_many_requests_at_once_are_refused_as_all_others(
+    running: Any, reverser: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(guard, "_AT_ONCE", 1)
+    reverser.gate.clear()
+    with running(reverser) as served, ThreadPoolExecutor() as pool:
+        first = pool.submit(served.ask, "/translate", HELLO)
+        assert reverser.begun.wait(10)
+        refused = served.ask("/health")
+        assert refused.status == 503 and "under way" in refused.error
+        assert refused.headers["retry-after"] == "1"
+        reverser.gate.set()
+        assert first.result().status == 200
+        served.wait(lambda: served.ask("/health").status == 200)
+        metrics = served.ask("/metrics").content.decode()
+    assert 'path="/health",status="503"' in metrics

@@ -212,6 +212,8 @@ def test_what_goes_wrong_is_said(page: Page, reverser: Any) -> None:
     assert not page.one("#error").is_displayed()
     page.type("\nc" * 9)
     page.wait("#error", "10 texts")
+    assert not page.all(".target")  # which would be that of another text
+    assert not page.one("#copy").is_displayed()
 
 
 def test_overload_is_said(window: Any, running: Any, reverser: Any) -> None:

@@ -7,10 +7,13 @@ from typing import Any
 
 import pytest
 
+from kakehashi.decoding.methods import Sampling
 from kakehashi.inference.options import Options
+from kakehashi.inference.request import Request
 from kakehashi.inference.translator import Translator
 from kakehashi.serving.backend import TranslatorBackend
 from kakehashi.serving.limits import Limits
+from kakehashi.serving.tasks import Scoring, Text, Translating
 
 
 @pytest.fixture(scope="module")
@@ -95,3 +98,21 @@ def test_facts_of_a_model(backend: TranslatorBackend) -> None:
     assert (facts.source_language, facts.target_language) == ("de", "en")
     assert (facts.engine, facts.beam, facts.card) == ("torch", 3, "a card")
     assert facts.limits.characters == 77
+
+
+def test_the_work_of_a_text(translator: Translator, backend: TranslatorBackend) -> None:
+    line = "Der Hund schläft."
+    pieces = len(translator.tokenizer.encode(line)) + 1
+
+    def work(text: Text, **given: Any) -> float:
+        return backend.work(Translating(Options(**given)), [text])[0] / pieces
+
+    assert work(Request(line)) == 3  # the model's own beam
+    assert work(Request(line), beam=8, n_best=2) == 8
+    assert work(Request(line), beam=4, n_best=2, details=True) == 6
+    assert work(Request(line), method=Sampling(), n_best=2) == 2
+    long = Request("🐶" * 100)
+    assert backend.work(Translating(Options(beam=1)), [long])[0] > 400  # bytes, not characters
+    whole = Request("🐶" * 100, prefix="x")
+    assert backend.work(Translating(Options(beam=1)), [whole])[0] > 400 * 400 / 53
+    assert backend.work(Scoring(), [("🐶" * 100, "x")])[0] > 400 * 400 / 53

@@ -23,5 +23,7 @@ def test_where_it_listens(host: str, loopback: bool, shown: str) -> None:
 
 
 def test_an_address_of_another_machine() -> None:
-    with pytest.raises(ConfigError, match=r"cannot listen at 192\.0\.2\.1, port 0"):
+    with pytest.raises(ConfigError, match=r"cannot listen at 192\.0\.2\.1, port 0") as said:
         bind("192.0.2.1", 0)
+    assert "--host takes an address of this machine" in str(said.value)
+    assert "--port" not in str(said.value)

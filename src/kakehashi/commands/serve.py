@@ -2,6 +2,7 @@
 
 import os
 import sys
+from math import isfinite
 from pathlib import Path
 from typing import Annotated
 
@@ -57,6 +58,9 @@ def serve(
     from kakehashi.serving.server import Server, address, bind, is_loopback
     from kakehashi.serving.service import Service
 
+    for option, seconds in (("--grace", grace), ("--timeout", timeout)):
+        if not isfinite(seconds):
+            raise ConfigError(f"{option} is {seconds}; it must be a number of seconds")
     limits = Limits(
         body=max_bytes,
         lines=max_lines,
@@ -83,14 +87,18 @@ def serve(
                 f"{facts.source_language} to {facts.target_language} at {address(listening)}, "
                 "until Ctrl-C"
             )
-            whole = Server(app, grace, service.give_up).run_on(listening)
-    dropped = service.dropped
-    if service.busy or dropped or not whole:
-        _say(f"error: ended with {dropped:,} requests unanswered")
-        sys.stdout.flush()
+            Server(app, grace, service.give_up).run_on(listening)
+    dropped = service.stopping.dropped
+    if dropped:
+        _say(f"error: stopped before {dropped:,} request{'s' * (dropped > 1)} could be answered")
+    else:
+        _say("stopped; every request was answered")
+    if service.busy:
         # A thread that is still computing must not be pulled down with the interpreter.
-        os._exit(1)
-    _say("stopped; every request was answered")
+        sys.stdout.flush()
+        os._exit(1 if dropped else 0)
+    if dropped:
+        raise typer.Exit(1)
 
 
 def _say(sentence: str) -> None:

@@ -107,8 +107,10 @@ def sample(
 
 def _probabilities(scores: Float[Tensor, "R V"], sampling: Sampling) -> Float[Tensor, "R V"]:
     """What each piece is drawn with, up to a factor; 0 for those that cannot be."""
-    # The best piece first: at a tiny temperature all others become 0, and it stays 1.
-    scores = (scores - scores.amax(dim=-1, keepdim=True)) / sampling.temperature
+    # The best piece is put at 0: at a tiny temperature, which must not be 0 as float32, it stays
+    # there, and all others become impossible.
+    scores = scores - scores.amax(dim=-1, keepdim=True)
+    scores = scores / max(sampling.temperature, 1e-30)
     if sampling.top_k:
         values, pieces = stable_top(scores, sampling.top_k)
         scores = torch.full_like(scores, -torch.inf).scatter(-1, pieces, values)
@@ -116,7 +118,10 @@ def _probabilities(scores: Float[Tensor, "R V"], sampling: Sampling) -> Float[Te
     if sampling.top_p < 1:
         ordered, order = probabilities.sort(dim=-1, descending=True, stable=True)
         before = ordered.cumsum(dim=-1) - ordered
-        ordered = ordered.masked_fill(before >= sampling.top_p, 0)
+        # The best piece stays, however little top_p is: as float32 it may be 0.
+        barred = before >= sampling.top_p
+        barred[:, 0] = False
+        ordered = ordered.masked_fill(barred, 0)
         probabilities = torch.zeros_like(ordered).scatter(-1, order, ordered)
     return probabilities
 

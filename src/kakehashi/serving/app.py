@@ -35,13 +35,28 @@ from kakehashi.serving.service import Service
 from kakehashi.serving.tasks import Aligning, Scoring, Task, Text, Translating, strings
 
 _PATHS = ("/", "/translate", "/score", "/align", "/health", "/model", "/metrics", "/openapi.json")
-_REFUSALS: dict[int | str, dict[str, Any]] = {
-    400: {"model": Refused, "description": "The model cannot do what is asked."},
-    413: {"model": Refused, "description": "Too large: the body, a text, or their number."},
-    422: {"model": Refused, "description": "Not what this address takes."},
-    503: {"model": Refused, "description": "Overloaded; Retry-After says when to come back."},
-    504: {"model": Refused, "description": "It took too long."},
+_NAME = 40
+"""Characters of a field's name that are repeated where it is refused."""
+_REFUSED = {
+    400: "The model cannot do what is asked.",
+    405: "Not a method of this address.",
+    408: "The request did not arrive in time.",
+    413: "Too large: the body, a text, or their number.",
+    415: "Not sent as JSON.",
+    421: "Not a name of this service, see --allow-host.",
+    422: "Not what this address takes.",
+    500: "Something went wrong inside of the service.",
+    503: "Overloaded, and Retry-After says when to come back; or the service stops.",
+    504: "It took too long.",
 }
+
+
+def _refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    return {status: {"model": Refused, "description": _REFUSED[status]} for status in statuses}
+
+
+_REFUSALS = _refusals(*_REFUSED)
+_OF_FACTS = _refusals(405, 421, 500, 503)
 
 
 def create_app(service: Service, model: ModelAnswer, names: Collection[str] = ()) -> ASGIApp:
@@ -68,6 +83,7 @@ def create_app(service: Service, model: ModelAnswer, names: Collection[str] = ()
     return Guard(  # around everything: what Starlette answers by itself has its headers too
         app,
         metrics=service.metrics,
+        stopping=service.stopping,
         paths=_PATHS,
         names=names,
         body=limits.body,
@@ -109,17 +125,17 @@ def _questions(app: FastAPI, service: Service) -> None:
 
 
 def _facts(app: FastAPI, service: Service, model: ModelAnswer) -> None:
-    @app.get("/health")
+    @app.get("/health", responses=_OF_FACTS)
     async def health() -> Health:
         """Whether the service is there: it answers without the model, however busy that is."""
         return Health(status="ok", waiting=len(service.waiting))
 
-    @app.get("/model")
+    @app.get("/model", responses=_OF_FACTS)
     async def facts() -> ModelAnswer:
         """Which model this is, what it takes, and its card."""
         return model
 
-    @app.get("/metrics", response_class=Response)
+    @app.get("/metrics", response_class=Response, responses=_OF_FACTS)
     async def metrics() -> Response:
         """Counters in Prometheus' text form."""
         return Response(service.metrics.text(), media_type=CONTENT_TYPE)
@@ -146,6 +162,8 @@ def _errors(app: FastAPI, service: Service) -> None:
 
     @app.exception_handler(HTTPException)
     async def elsewhere(request: HTTPRequest, error: HTTPException) -> Response:
+        if error.status_code == 400:  # FastAPI's, of a body that the JSON reader breaks off
+            return refuse(422, "malformed", _unreadable(error))
         sentence = {
             404: "there is nothing at this address; /openapi.json lists those there are",
             405: "this address does not take that method; /openapi.json says which it takes",
@@ -186,12 +204,28 @@ def _check_size(texts: Sequence[Text], service: Service) -> None:
             )
 
 
+def _short(name: str) -> str:
+    """A name of a field, which may be anything."""
+    return name if len(name) <= _NAME else f"{name[:_NAME]}..."
+
+
+def _unreadable(error: HTTPException) -> str:
+    """What is wrong with a body that is no JSON that can be read."""
+    match error.__cause__:
+        case UnicodeDecodeError():
+            return "the body is not JSON: it is not in UTF-8"
+        case RecursionError():
+            return "the body is nested too deeply"
+        case _:
+            return "the body is not JSON that can be read: a number in it is too long"
+
+
 def _sentence(error: RequestValidationError) -> str:
     """The first thing that is wrong, without repeating what was sent."""
     first = error.errors()[0]
     if first["type"] == "json_invalid":
         return f"the body is not JSON: {first['ctx']['error']} at character {first['loc'][-1]}"
     path = [at for at in first["loc"][1:] if at not in KINDS]
-    where = "".join(f"[{at}]" if isinstance(at, int) else f".{at}" for at in path)
+    where = "".join(f"[{at}]" if isinstance(at, int) else f".{_short(at)}" for at in path)
     said = first["msg"][:1].lower() + first["msg"][1:]
     return f"{where.lstrip('.') or 'the body'}: {said}"

@@ -3,10 +3,11 @@
 import re
 from collections.abc import Sequence
 from dataclasses import replace
-from math import exp, fsum
+from math import ceil, exp, fsum
 from typing import assert_never
 
 import kakehashi
+from kakehashi.decoding.methods import Sampling
 from kakehashi.inference import translation as found
 from kakehashi.inference.options import Options
 from kakehashi.inference.request import Request
@@ -15,14 +16,14 @@ from kakehashi.inference.sentences import without_spaces
 from kakehashi.inference.translator import Translator
 from kakehashi.serving import schema
 from kakehashi.serving.limits import Limits
-from kakehashi.serving.tasks import Aligning, Scoring, Task, Text, Translating
+from kakehashi.serving.tasks import Aligning, Scoring, Task, Text, Translating, strings
 from kakehashi.serving.words import Word, word_pairs, words
 
 _NUMBERED = re.compile(r"^line [\d,]+(:?) ")
 
 
 class TranslatorBackend:
-    """A translator behind the queue; only its worker may call it."""
+    """A translator behind the queue; only its worker may ``run`` it."""
 
     def __init__(self, translator: Translator, together: int, card: str = "") -> None:
         """Around a translator.
@@ -57,6 +58,7 @@ class TranslatorBackend:
                 lines=limits.lines,
                 characters=limits.characters,
                 beam=limits.beam,
+                work=limits.work,
                 seconds=limits.seconds,
             ),
             card=self._card,
@@ -79,6 +81,26 @@ class TranslatorBackend:
             case Aligning():
                 return [self._aligned(read) for read in self._read(texts)]
         assert_never(task)
+
+    def work(self, task: Task, texts: Sequence[Text]) -> list[int]:
+        """See ``Backend.work``."""
+        width = self._width(task)
+        return [width * self._pieces(text) for text in texts]
+
+    def _width(self, task: Task) -> int:
+        """Hypotheses of a text that are kept together, and those that are read once more."""
+        if not isinstance(task, Translating):
+            return 1
+        options = task.options
+        if isinstance(options.method, Sampling):
+            return options.n_best
+        beam = max(options.beam or self._translator.config.decoding.beam, options.n_best)
+        return beam + options.n_best if options.details else beam
+
+    def _pieces(self, text: Text) -> int:
+        pieces = sum(map(len, self._translator.tokenizer.encode_batch(strings(text)))) + 1
+        cut = isinstance(text, Request) and not text.prefix and not text.required
+        return pieces if cut else pieces * ceil(pieces / self._translator.config.max_length)
 
     def _read(self, texts: Sequence[Text]) -> list[Read]:
         pairs = [text for text in texts if not isinstance(text, Request)]

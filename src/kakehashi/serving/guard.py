@@ -1,6 +1,7 @@
 """What every request passes before anything reads it, and what every answer carries."""
 
 import asyncio
+import contextlib
 import ipaddress
 import json
 import time
@@ -11,6 +12,14 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from kakehashi.serving.metrics import Metrics
 from kakehashi.serving.refusal import Refusal
+from kakehashi.serving.stopping import Stopping
+
+_AT_ONCE = 1_000
+"""Requests under way; more are refused."""
+_DRAINED = 16 << 20
+_DRAINING = 2.0
+"""Bytes that are read of a body that is too large, and for how many seconds: a client that is still
+sending would not see the answer."""
 
 _SECURITY = {
     "X-Content-Type-Options": "nosniff",
@@ -38,6 +47,7 @@ class Guard:
         app: ASGIApp,
         *,
         metrics: Metrics,
+        stopping: Stopping,
         paths: Collection[str],
         names: Collection[str],
         body: int,
@@ -48,6 +58,7 @@ class Guard:
         Args:
             app: the application.
             metrics: where requests are counted.
+            stopping: when it begins, nobody is waited for any more.
             paths: those counted by name; all others together.
             names: names of this service, beside addresses and localhost.
             body: bytes of a request's body, at most.
@@ -55,8 +66,10 @@ class Guard:
         """
         self._app = app
         self._metrics = metrics
+        self._stopping = stopping
+        self._under_way = 0
         self._paths = frozenset(paths)
-        self._names = frozenset(name.lower() for name in names) | {"localhost"}
+        self._names = frozenset(map(_name, names)) | {"localhost"}
         self._body = body
         self._seconds = seconds
 
@@ -66,6 +79,7 @@ class Guard:
         start = time.perf_counter()
         path = scope["path"] if scope["path"] in self._paths else "other"
         status = 499  # until something has been sent
+        self._under_way += 1
 
         async def send_on(message: Message) -> None:
             nonlocal status
@@ -83,12 +97,27 @@ class Guard:
                 self._metrics.errors.labels(refusal.cause).inc()
                 await _refuse(refusal, send_on)
             else:
-                await self._app(scope, receive, send_on)
+                # Uvicorn sends the head alone.
+                method = "GET" if scope["method"] == "HEAD" else scope["method"]
+                await self._app({**scope, "method": method}, receive, send_on)
+        except asyncio.CancelledError:  # the server ends, and waits for nobody
+            self._metrics.errors.labels("stopping").inc()
+            end = self._stopping.refuse()
+            if status == 499:
+                await _refuse(end, send_on)
         finally:
+            self._under_way -= 1
             self._metrics.requests.labels(path, str(status)).inc()
             self._metrics.seconds.labels(path).observe(time.perf_counter() - start)
 
     async def _admit(self, scope: Scope, receive: Receive) -> Receive:
+        if self._under_way > _AT_ONCE:
+            raise Refusal(
+                503,
+                "overloaded",
+                f"{_AT_ONCE:,} requests are under way already: ask again later",
+                {"Retry-After": "1", "Connection": "close"},
+            )
         headers = Headers(scope=scope)
         self._check_name(headers.get("host", ""))
         if scope["method"] != "POST":
@@ -98,15 +127,31 @@ class Guard:
             raise Refusal(415, "malformed", "send JSON, with Content-Type: application/json")
         length = headers.get("content-length", "")
         if length.isdecimal() and int(length) > self._body:
+            await _drain(receive)
             raise self._too_large()
+        return _replay(await self._arrived(receive), receive)
+
+    async def _arrived(self, receive: Receive) -> bytes:
+        """The body, if it comes in time and before the end of the service."""
+        reading = asyncio.ensure_future(self._read(receive))
+        ending = asyncio.ensure_future(self._stopping.begun.wait())
         try:
-            async with asyncio.timeout(self._seconds):
-                body = await self._read(receive)
-        except TimeoutError:
-            raise Refusal(
-                408, "slow", f"the request did not arrive within {self._seconds:g} s"
-            ) from None
-        return _replay(body, receive)
+            await asyncio.wait(
+                (reading, ending), timeout=self._seconds, return_when=asyncio.FIRST_COMPLETED
+            )
+            if reading.done():
+                return reading.result()
+        finally:
+            reading.cancel()
+            ending.cancel()
+        if ending.done():
+            raise self._stopping.refuse()
+        raise Refusal(
+            408,
+            "slow",
+            f"the request did not arrive within {self._seconds:g} s",
+            {"Connection": "close"},
+        )
 
     async def _read(self, receive: Receive) -> bytes:
         body = bytearray()
@@ -116,6 +161,7 @@ class Guard:
                 raise Refusal(499, "gone", "the client has gone")
             body += message.get("body", b"")
             if len(body) > self._body:
+                await _drain(receive)
                 raise self._too_large()
             if not message.get("more_body", False):
                 return bytes(body)
@@ -125,7 +171,7 @@ class Guard:
             413,
             "too_large",
             f"the request is larger than {self._body:,} bytes: send fewer lines at a time",
-            {"Connection": "close"},  # the rest of it is not read
+            {"Connection": "close"},  # not all of it may have been read
         )
 
     def _check_name(self, host: str) -> None:
@@ -142,9 +188,24 @@ class Guard:
 
 def _name(host: str) -> str:
     """The name or address in a Host header, without its port and brackets."""
+    host = host.strip()
     if host.startswith("["):
-        return host[1:].partition("]")[0]
+        return host[1:].partition("]")[0].lower()
+    if host.count(":") > 1:  # an address of IPv6 by itself, as --host takes it
+        return host.lower()
     return host.partition(":")[0].lower().rstrip(".")
+
+
+async def _drain(receive: Receive) -> None:
+    """Read what still comes of a body, within bounds."""
+    read = 0
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(_DRAINING):
+            while read < _DRAINED:
+                message = await receive()
+                read += len(message.get("body", b""))
+                if not message.get("more_body", False):
+                    return
 
 
 def _is_address(name: str) -> bool:

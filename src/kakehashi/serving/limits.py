@@ -15,8 +15,10 @@ class Limits:
     """Texts, or pairs of them, in one request."""
     characters: int = 2_000
     """Of one text."""
-    beam: int = 16
+    beam: int = 8
     """Hypotheses that a request may ask for: time and memory grow with them."""
+    work: int = 12_800
+    """Of one text, see ``Backend.work``."""
     queue: int = 1_024
     """Sentences that wait; a request for which there is no room is refused at once."""
     seconds: float = 30.0
@@ -24,7 +26,8 @@ class Limits:
     together: int = 64
     """Sentences that the model is given together; 1 turns batching off."""
     padded: int = 64 * 200
-    """Characters that it is given together, each sentence counted as long as the longest."""
+    """Work that it is given together, each sentence counted as much as the one with most: so much
+    takes a second or two, and nobody who waits or leaves is held up by more."""
     gather: float = 0.003
     """Seconds that an idle worker waits for more sentences to come with the first."""
 

@@ -59,7 +59,7 @@ class TranslateQuestion(_Question):
         float | None, Field(ge=0, le=10, description="Larger leaves out less of the source.")
     ] = None
     min_ratio: Annotated[
-        float | None, Field(ge=0, le=10, description="Pieces for each source piece, at least.")
+        float | None, Field(ge=0, le=1.5, description="Pieces for each source piece, at least.")
     ] = None
     no_repeat_ngram: Annotated[
         int | None, Field(ge=0, description="No n pieces in a row twice; 0 is off.")
@@ -177,6 +177,7 @@ class Bounds(BaseModel):
     lines: int
     characters: int
     beam: int
+    work: Annotated[int, Field(description="Pieces of a text times its beam.")]
     seconds: float
 
 

@@ -11,8 +11,9 @@ from kakehashi.serving.limits import Limits
 from kakehashi.serving.metrics import Metrics
 from kakehashi.serving.refusal import Refusal
 from kakehashi.serving.schema import Answer
+from kakehashi.serving.stopping import Stopping
 from kakehashi.serving.tasks import Task, Text
-from kakehashi.serving.waiting import Full, Job, Waiting
+from kakehashi.serving.waiting import Full, Job, Late, Waiting
 from kakehashi.serving.worker import Backend, Worker
 
 _STOP = 5.0
@@ -26,9 +27,9 @@ class Service:
         self.limits = limits
         self.waiting = Waiting(limits)
         self.metrics = Metrics(lambda: len(self.waiting))
-        self.dropped = 0
-        """Requests that were given up because the service had to end."""
+        self.stopping = Stopping()
         self._jobs: set[Job] = set()
+        self._backend = backend
         self._worker = Worker(backend, self.waiting, self.metrics.batches.observe)
 
     def __enter__(self) -> Self:
@@ -60,14 +61,22 @@ class Service:
             gone: returns when the client is no longer there.
 
         Raises:
-            Refusal: when the queue is full, the time is up, the client has gone, or the model
-                refuses. What has not been begun is then dropped.
+            Refusal: when a text is too much work, the queue is full, there is no time for it or
+                the time is up, the client has gone, the service ends, or the model refuses. What
+                has not been begun is then dropped.
         """
-        job = Job(task, texts)
+        # Cutting long texts into pieces takes a while, in which others are answered.
+        work = await asyncio.to_thread(self._backend.work, task, texts)
+        self._check(work)
+        if self.stopping.begun.is_set():
+            raise self.stopping.refuse()
+        job = Job(task, texts, work)
         try:
             self.waiting.put(job)
         except Full:
-            raise self._overloaded() from None
+            raise self._full() from None
+        except Late:
+            raise self._late() from None
         self.metrics.sentences.labels(type(task).__name__.lower()).inc(len(texts))
         self._jobs.add(job)
         try:
@@ -78,10 +87,21 @@ class Service:
 
     def give_up(self) -> None:
         """Refuse what is still not answered: the service has to end."""
-        stopping = Refusal(503, "stopping", "the service stops: ask again when it is back")
+        self.stopping.begun.set()
         for job in self._jobs:
-            self.waiting.fail(job, stopping)
-        self.dropped += len(self._jobs)
+            if not job.future.done():
+                self.waiting.fail(job, self.stopping.refuse())
+
+    def _check(self, work: Sequence[int]) -> None:
+        for number, one in enumerate(work, 1):
+            if one > self.limits.work:
+                raise Refusal(
+                    413,
+                    "too_large",
+                    f"text {number} comes to {one:,} pieces times hypotheses, and "
+                    f"{self.limits.work:,} are allowed: send it in parts, or ask for a smaller "
+                    "beam",
+                )
 
     async def _wait(self, job: Job, gone: Callable[[], Awaitable[None]]) -> list[Answer]:
         future = asyncio.wrap_future(job.future)
@@ -98,6 +118,8 @@ class Service:
         if future.done():
             try:
                 return future.result()
+            except Late:
+                raise self._late() from None
             except KakehashiError as error:
                 raise Refusal(400, "refused", f"{error}") from error
         if left.done():
@@ -110,7 +132,16 @@ class Service:
             self._later(),
         )
 
-    def _overloaded(self) -> Refusal:
+    def _late(self) -> Refusal:
+        return Refusal(
+            503,
+            "overloaded",
+            f"{len(self.waiting):,} sentences wait already, too many to answer this within "
+            f"{self.limits.seconds:g} s: ask again later",
+            self._later(),
+        )
+
+    def _full(self) -> Refusal:
         return Refusal(
             503,
             "overloaded",
@@ -121,6 +152,4 @@ class Service:
 
     def _later(self) -> dict[str, str]:
         """When the queue should have become shorter."""
-        rate = self._worker.rate
-        seconds = math.ceil(len(self.waiting) / rate) if rate else 1
-        return {"Retry-After": str(max(1, min(seconds, 60)))}
+        return {"Retry-After": str(max(1, min(math.ceil(self.waiting.seconds), 60)))}

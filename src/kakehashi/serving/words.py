@@ -56,7 +56,8 @@ def units(pieces: Sequence[str], *, spaced: bool) -> list[list[int]]:
     """The indices of the pieces of each word of one part, without EOS; see ``words``."""
     found: list[list[int]] = []
     for index, piece in enumerate(pieces):
-        last = spelt([pieces[i] for i in found[-1]]) if found else "-"
+        # The last four are enough, for so many bytes has a character.
+        last = spelt([pieces[i] for i in found[-1][-4:]]) if found else "-"
         begun = not last or last.endswith("\ufffd")  # only a space yet, or half of a character
         alone = piece.startswith(_SPACE) if spaced else bool(spelt([piece]))
         if not found or (alone and not begun):

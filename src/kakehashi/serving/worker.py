@@ -12,8 +12,6 @@ from kakehashi.serving.tasks import Task, Text
 from kakehashi.serving.waiting import Job, Sentence, Waiting
 
 _LOG = logging.getLogger(__name__)
-_MEMORY = 0.9
-"""What the rate keeps of its past with every batch."""
 
 
 class Backend(Protocol):
@@ -21,6 +19,16 @@ class Backend(Protocol):
 
     def run(self, task: Task, texts: Sequence[Text]) -> list[Answer]:
         """One answer for each text, in order."""
+        ...
+
+    def work(self, task: Task, texts: Sequence[Text]) -> list[int]:
+        """How much there is to do for each text; time and memory grow with it.
+
+        Its pieces, EOS included, times the hypotheses that are kept (with
+        details those of the n-best list twice). To a model that does not cut
+        a text that is longer than those of its training, it is so many times as much. Callable from
+        any thread, whatever the model is doing.
+        """
         ...
 
 
@@ -32,22 +40,19 @@ class Worker(threading.Thread):
     """
 
     def __init__(self, backend: Backend, waiting: Waiting, computed: Callable[[int], None]) -> None:
-        """``computed`` is told the number of sentences of every batch."""
+        """``computed`` is told the number of sentences of every batch, before it is computed."""
         super().__init__(name="kakehashi-model", daemon=True)
         self._backend = backend
         self._waiting = waiting
         self._computed = computed
-        self.rate = 0.0
-        """Sentences a second, of late; 0 before the first."""
 
     def run(self) -> None:
         """Serve the queue."""
         while (batch := self._waiting.take()) is not None:
+            self._computed(len(batch))
             start = time.perf_counter()
             self._batch(batch)
-            rate = len(batch) / max(time.perf_counter() - start, 1e-6)
-            self.rate = _MEMORY * self.rate + (1 - _MEMORY) * rate if self.rate else rate
-            self._computed(len(batch))
+            self._waiting.finished(batch, time.perf_counter() - start)
             del batch  # texts and answers are not kept until the next ones come
 
     def _batch(self, batch: list[Sentence]) -> None:

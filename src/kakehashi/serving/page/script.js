@@ -86,6 +86,8 @@ async function translate() {
 }
 
 function fail(sentence) {
+  show([]); // what stands there is no translation of this text
+  at("empty").hidden = true;
   const said = at("error");
   said.textContent = sentence.charAt(0).toUpperCase() + sentence.slice(1);
   said.hidden = false;
