@@ -1,5 +1,6 @@
 """Beam search against brute force, a plain beam, greedy search, and itself in other batches."""
 
+import math
 from collections.abc import Callable
 from itertools import product
 from typing import Any
@@ -63,7 +64,9 @@ def test_a_wide_beam_finds_the_best_of_all_translations(
     vocab_size = 7
     model = scripted(seed, vocab_size)
     first = [11 + place for place in range(len(limits))]
-    found = search(model, first, limits, beam=150, n_best=n_best, length_penalty=penalty)
+    found = search(
+        model, first, limits, beam=150, n_best=n_best, length_penalty=penalty, patience=99.0
+    )
     for sentence, limit, hypotheses in zip(first, limits, found, strict=True):
         best = every_translation(model.script, sentence, vocab_size, limit, penalty)[:n_best]
         assert [h.ids for h in hypotheses] == [content for _, content in best]
@@ -72,57 +75,111 @@ def test_a_wide_beam_finds_the_best_of_all_translations(
 
 
 def plain_beam(
-    script: Any, sentence: int, vocab_size: int, limit: int, beam: int, penalty: float
-) -> list[tuple[float, tuple[int, ...]]]:
-    """The docstring's search, always on to the limit, one hypothesis at a time."""
+    script: Any, sentence: int, vocab_size: int, limit: int, beam: int, patience: float
+) -> tuple[list[tuple[float, tuple[int, ...]]], list[tuple[float, tuple[int, ...]]]]:
+    """The docstring's search, one hypothesis at a time and never leaving before it is through.
+
+    Log probability and pieces (EOS among them) of what has finished, and of what had not.
+    """
     live: list[tuple[float, tuple[int, ...]]] = [(0.0, ())]
-    finished = []
-    for length in range(1, limit + 1):
+    finished: list[tuple[float, tuple[int, ...]]] = []
+    wanted = math.floor(beam * patience + 0.5) if beam > 1 else 1
+    for _ in range(limit):
         extended = [
             (total + float(logits[piece]), (*said, piece))
             for total, said in live
             for logits in [torch.tensor(script(sentence, said)).double().log_softmax(-1)]
             for piece in range(EOS, vocab_size)
         ]
-        extended = sorted(extended, reverse=True)[:beam]
-        finished += [(t / length**penalty, s[:-1]) for t, s in extended if s[-1] == EOS]
-        live = [(t, s) for t, s in extended if s[-1] != EOS]
-    return sorted(finished, reverse=True)
+        extended.sort(reverse=True)
+        finished += [each for each in extended[:beam] if each[1][-1] == EOS]
+        live = [each for each in extended if each[1][-1] != EOS][:beam]
+        if len(finished) >= wanted:
+            break
+    return finished, live
 
 
 @SHARED
 @given(
     seed=st.integers(0, 10**6),
-    beam=st.integers(2, 6),
-    penalty=st.sampled_from([0.0, 0.5, 1.0]),
+    beam=st.integers(1, 6),
+    patience=st.sampled_from([1.0, 1.3, 1.5, 2.0, 9.0]),
+    penalty=st.sampled_from([0.0, 0.5, 1.0, 1.5]),
     limits=st.lists(st.integers(1, 9), min_size=1, max_size=4),
+    n_best=st.integers(1, 4),
+    vocab_size=st.sampled_from([5, 8, 11]),
 )
-def test_leaving_early_changes_nothing(
-    scripted: Any, seed: int, beam: int, penalty: float, limits: list[int]
+def test_equals_the_beam_that_is_written_out(
+    scripted: Any,
+    seed: int,
+    beam: int,
+    patience: float,
+    penalty: float,
+    limits: list[int],
+    n_best: int,
+    vocab_size: int,
 ) -> None:
-    vocab_size = 11
+    """Leaving early changes nothing."""
     model = scripted(seed, vocab_size)
     first = [31 + place for place in range(len(limits))]
-    n_best = 2
-    found = search(model, first, limits, beam=beam, n_best=n_best, length_penalty=penalty)
+    n_best = min(n_best, beam)
+    found = search(
+        model,
+        first,
+        limits,
+        beam=beam,
+        patience=patience,
+        n_best=n_best,
+        length_penalty=penalty,
+    )
     for sentence, limit, hypotheses in zip(first, limits, found, strict=True):
-        full = plain_beam(model.script, sentence, vocab_size, limit, beam, penalty)[:n_best]
-        if not full:
-            assert not any(h.finished for h in hypotheses)
-            continue
-        assert [h.ids for h in hypotheses] == [ids for _, ids in full]
-        assert [h.score for h in hypotheses] == pytest.approx([s for s, _ in full], abs=1e-5)
+        finished, live = plain_beam(model.script, sentence, vocab_size, limit, beam, patience)
+        expected = [(t / len(ids) ** penalty, ids) for t, ids in finished or live]
+        expected = sorted(expected, reverse=True)[:n_best]
+        assert all(h.finished == bool(finished) for h in hypotheses)
+        said = [(*h.ids, EOS) if finished else h.ids for h in hypotheses]
+        assert said == [ids for _, ids in expected]
+        assert [h.score for h in hypotheses] == pytest.approx([s for s, _ in expected], abs=1e-5)
+
+
+def test_what_ends_leaves_no_place_empty_and_counts_among_the_first_only(scripted: Any) -> None:
+    """A beam of 2, by hand. Probabilities of (EOS, 4, 5, 6) after each beginning."""
+    after = {
+        (): (0.4, 0.3, 0.2, 0.1),
+        (4,): (0.1, 0.2, 0.3, 0.4),  # goes on: 0.12, 0.09; its end, 0.03, is beyond the first two
+        (5,): (0.28, 0.25, 0.24, 0.23),  # would end with 0.056, and is too late too
+        (4, 6): (0.9, 0.04, 0.03, 0.03),
+        (4, 5): (0.01, 0.97, 0.01, 0.01),
+        (4, 5, 4): (0.99, 0.004, 0.003, 0.003),
+    }
+
+    def script(sentence: int, said: tuple[int, ...]) -> list[float]:
+        return [-99.0] * 3 + [math.log(p) for p in after.get(said, (0.25,) * 4)]
+
+    def found(patience: float) -> list[Hypothesis]:
+        model = scripted(script, 7)
+        return search(model, [9], [5], beam=2, n_best=2, patience=patience, length_penalty=1.0)[0]
+
+    assert [h.ids for h in found(1.0)] == [(4, 6), ()]
+    assert [h.ids for h in found(1.5)] == [(4, 5, 4), (4, 6)]
 
 
 @SHARED
-@given(seed=st.integers(0, 10**6), limits=st.lists(st.integers(1, 13), min_size=1, max_size=5))
-def test_a_beam_of_one_is_greedy_search(scripted: Any, seed: int, limits: list[int]) -> None:
+@given(
+    seed=st.integers(0, 10**6),
+    limits=st.lists(st.integers(1, 13), min_size=1, max_size=5),
+    patience=st.sampled_from([1.0, 7.0]),
+)
+def test_a_beam_of_one_is_greedy_search(
+    scripted: Any, seed: int, limits: list[int], patience: float
+) -> None:
     model = scripted(seed, 13)
     first = list(range(17, 17 + len(limits)))
     greedy = greedy_search(
         model, encode(model, first), max_lengths=torch.tensor(limits), length_penalty=0.7
     )
-    assert search(model, first, limits, beam=1, length_penalty=0.7) == greedy
+    one = search(model, first, limits, beam=1, length_penalty=0.7, patience=patience)
+    assert one == greedy
 
 
 def test_a_beam_of_one_is_greedy_search_in_both_models(
@@ -257,6 +314,11 @@ def test_refuses_an_n_best_list_larger_than_the_beam(scripted: Any, beam: int, n
 def test_refuses_a_length_penalty_that_the_bound_does_not_hold_for(scripted: Any) -> None:
     with pytest.raises(ValueError, match="length_penalty"):
         search(scripted(1, 7), [5], [3], length_penalty=-0.5)
+
+
+def test_refuses_less_patience_than_a_full_list_takes(scripted: Any) -> None:
+    with pytest.raises(ValueError, match="patience"):
+        search(scripted(1, 7), [5], [3], patience=0.9)
 
 
 def test_leaves_no_graph_behind(

@@ -30,23 +30,28 @@ def test_equal_logits_come_in_the_order_of_their_pieces(rows: list[list[int]], k
 @given(seed=st.integers(0, 10**6), beam=st.integers(1, 40))
 def test_equals_the_best_of_a_full_log_softmax(seed: int, beam: int) -> None:
     generator = torch.Generator().manual_seed(seed)
-    logits = 3 * torch.randn(2, 3, 13, generator=generator)
-    live = -5 * torch.rand(2, 3, generator=generator)
-    live[1, 2] = -torch.inf
-    best = best_extensions(logits, live, beam)
-    full = (logits.log_softmax(-1) + live.unsqueeze(-1))[..., FIRST:]
-    expected, places = full.flatten(1).sort(dim=1, descending=True, stable=True)
-    width = best.token.shape[1]
-    assert width == min(beam, 3 * (13 - FIRST))
-    torch.testing.assert_close(best.log_probability, expected[:, :width])
-    real = expected[:, :width] > -torch.inf
-    assert torch.equal(best.row[real], (places[:, :width] // (13 - FIRST))[real])
-    assert torch.equal(best.token[real], (places[:, :width] % (13 - FIRST) + FIRST)[real])
+    rows = min(beam, 3)
+    logits = 3 * torch.randn(2, rows, 13, generator=generator)
+    live = -5 * torch.rand(2, rows, generator=generator)
+    live[1, 2:] = -torch.inf
+    step = best_extensions(logits, live, beam)
+    scores = (logits.log_softmax(-1) + live.unsqueeze(-1))[..., FIRST:]
+    for best, of_all in ((step.first, scores), (step.going, scores[..., 1:])):
+        first = 13 - of_all.shape[-1]
+        expected, places = of_all.flatten(1).sort(dim=1, descending=True, stable=True)
+        width = min(beam, rows * (13 - first))
+        expected, places = expected[:, :width], places[:, :width]
+        assert best.token.shape[1] == min(beam, rows * (13 - FIRST))
+        real = expected > -torch.inf
+        torch.testing.assert_close(best.competing[:, :width][real], expected[real])
+        assert torch.equal(best.row[:, :width][real], (places // (13 - first))[real])
+        assert torch.equal(best.token[:, :width][real], (places % (13 - first) + first)[real])
+        assert torch.equal(best.log_probability, best.competing)
 
 
 def test_half_precision_logits_are_scored_in_single() -> None:
     logits = torch.randn(1, 2, 19).to(torch.bfloat16)
-    best = best_extensions(logits, torch.zeros(1, 2), 3)
+    best = best_extensions(logits, torch.zeros(1, 2), 3).first
     assert best.log_probability.dtype == torch.float32
     full = logits.float().log_softmax(-1)[..., FIRST:].flatten()
     torch.testing.assert_close(best.log_probability[0], full.sort(descending=True).values[:3])

@@ -3,7 +3,12 @@
 import pytest
 import torch
 
-from kakehashi.decoding.config import DecodingConfig, decoding_config, decoding_settings
+from kakehashi.decoding.config import (
+    DecodingConfig,
+    decoding_config,
+    decoding_settings,
+    enough,
+)
 from kakehashi.decoding.limits import max_lengths
 from kakehashi.errors import ConfigError
 
@@ -12,6 +17,7 @@ from kakehashi.errors import ConfigError
     ("setting", "value"),
     [
         ("beam", 0),
+        ("patience", 0.9),
         ("length_penalty", -0.1),
         ("length_penalty", float("nan")),
         ("max_ratio", -1.0),
@@ -36,6 +42,11 @@ def test_unknown_and_missing_settings_are_named() -> None:
     del settings["beam"]
     with pytest.raises(ConfigError, match="beam"):
         decoding_config(settings)
+
+
+def test_patience_counts_translations_and_a_beam_of_one_has_none() -> None:
+    cases = {(5, 1.0): 5, (5, 2.0): 10, (3, 1.5): 5, (2, 1.2): 2, (1, 1.0): 1, (1, 9.0): 1}
+    assert {case: enough(*case) for case in cases} == cases
 
 
 def test_length_limits_depend_on_the_sentence_alone() -> None:

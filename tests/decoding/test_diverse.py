@@ -1,5 +1,6 @@
 """The diverse beam against one that is written out, and its limits."""
 
+import math
 from typing import Any
 
 import pytest
@@ -26,9 +27,16 @@ def encode(model: Any, count: int) -> Any:
 
 
 def written_out(
-    script: Any, sentence: int, limit: int, groups: int, width: int, strength: float
+    script: Any,
+    sentence: int,
+    limit: int,
+    groups: int,
+    width: int,
+    strength: float,
+    patience: float,
 ) -> list[list[tuple[float, tuple[int, ...]]]]:
-    """The finished hypotheses of each group, best first, always on to the limit."""
+    """The finished hypotheses of each group, best first; all go on until all are through."""
+    wanted = math.floor(width * patience + 0.5) if width > 1 else 1
     live: list[list[tuple[float, tuple[int, ...]]]] = [[(0.0, ())] for _ in range(groups)]
     finished: list[list[tuple[float, tuple[int, ...]]]] = [[] for _ in range(groups)]
     for length in range(1, limit + 1):
@@ -41,10 +49,12 @@ def written_out(
                 for piece in range(EOS, V)
             ]
             extended.sort(key=lambda e: e[0] - strength * said.count(e[1][-1]), reverse=True)
-            chosen = extended[:width]
-            said = said + [ids[-1] for _, ids in chosen]
-            finished[group] += [(t / length, ids[:-1]) for t, ids in chosen if ids[-1] == EOS]
-            live[group] = [(t, ids) for t, ids in chosen if ids[-1] != EOS]
+            ended = [(t, ids) for t, ids in extended[:width] if ids[-1] == EOS]
+            live[group] = [(t, ids) for t, ids in extended if ids[-1] != EOS][:width]
+            said = said + [ids[-1] for _, ids in (*ended, *live[group])]
+            finished[group] += [(t / length, ids[:-1]) for t, ids in ended]
+            if len(finished[group]) >= wanted:
+                live[group] = []
     return [sorted(group, reverse=True) for group in finished]
 
 
@@ -53,18 +63,19 @@ def written_out(
     seed=st.integers(0, 10**6),
     shape=st.sampled_from([(2, 1), (2, 2), (3, 2)]),
     strength=st.sampled_from([0.0, 0.4, 3.0]),
+    patience=st.sampled_from([1.0, 2.0]),
 )
 def test_equals_the_search_that_is_written_out(
-    scripted: Any, seed: int, shape: tuple[int, int], strength: float
+    scripted: Any, seed: int, shape: tuple[int, int], strength: float, patience: float
 ) -> None:
     groups, width = shape
     model = scripted(seed, V)
     beam = groups * width
-    config = DecodingConfig(beam=beam, max_ratio=1.0, max_extra=4)
+    config = DecodingConfig(beam=beam, patience=patience, max_ratio=1.0, max_extra=4)
     method = DiverseBeam(groups, strength)
     found = search(model, encode(model, 2), config=config, method=method, n_best=beam)
     for sentence, hypotheses in zip((11, 12), found, strict=True):
-        lists = written_out(model.script, sentence, 5, groups, width, strength)
+        lists = written_out(model.script, sentence, 5, groups, width, strength, patience)
         expected = {}
         for turn in range(width):
             for group in lists:

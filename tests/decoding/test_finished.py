@@ -28,3 +28,14 @@ def test_sentences_that_go_on_keep_theirs() -> None:
     finished.keep(torch.tensor([1, 2]))
     assert finished.hypotheses(0) == []
     assert [h.score for h in finished.hypotheses(1)] == [-3.0]
+
+
+def test_counts_those_that_it_does_not_keep_too() -> None:
+    finished = Finished.empty(2, 1, torch.device("cpu"))
+    score = torch.tensor([[-1.0, -2.0, -3.0], [-4.0, -5.0, -6.0]])
+    ended = torch.tensor([[True, True, False], [True, True, True]])
+    for steps in (1, 2):
+        finished.add(score, score, torch.full((2, 3, steps), 3), ended)
+    assert finished.number.tolist() == [4, 6]
+    finished.keep(torch.tensor([1]))
+    assert finished.number.tolist() == [6]

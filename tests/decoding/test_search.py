@@ -166,7 +166,7 @@ def test_a_wide_beam_finds_the_best_of_all_within_the_rules(
     unknown: bool,
     **chosen: Any,
 ) -> None:
-    config = DecodingConfig(beam=250, max_ratio=1.0, max_extra=1, **chosen)
+    config = DecodingConfig(beam=250, patience=99.0, max_ratio=1.0, max_extra=1, **chosen)
     model = scripted(seed, V)
     rules = [made(each) for each in parts[: len(lengths)]]
     found = search(
@@ -334,7 +334,7 @@ def test_rules_without_a_way_out_end_the_translation(scripted: Any) -> None:
 
 def wide(scripted: Any, n_best: int = 1, **chosen: Any) -> list[list[Hypothesis]]:
     model = scripted(5, V)
-    config = DecodingConfig(beam=250, max_ratio=1.0, max_extra=1, **chosen)
+    config = DecodingConfig(beam=250, patience=99.0, max_ratio=1.0, max_extra=1, **chosen)
     return search(model, encode(model, [3] * 20), config=config, n_best=n_best)
 
 

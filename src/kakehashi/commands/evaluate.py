@@ -89,6 +89,7 @@ def evaluate(
         Path | None, typer.Option(help="Write JSON lines here: each sentence and its scores.")
     ] = None,
     beam: given.Beam = None,
+    patience: given.Patience = None,
     length_penalty: given.LengthPenalty = None,
     coverage_penalty: given.CoveragePenalty = None,
     mbr: given.RiskSamples = None,
@@ -118,6 +119,7 @@ def evaluate(
     models = list(dict.fromkeys(models))
     search: dict[str, Any] = {
         "beam": beam,
+        "patience": patience,
         "length_penalty": length_penalty,
         "coverage_penalty": coverage_penalty,
         "mbr": mbr,

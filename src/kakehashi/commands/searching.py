@@ -55,6 +55,14 @@ Beam = Annotated[
     int | None,
     typer.Option(min=1, rich_help_panel=SEARCH, help="Hypotheses kept; 1 is greedy, the fastest."),
 ]
+Patience = Annotated[
+    float | None,
+    typer.Option(
+        min=1,
+        rich_help_panel=SEARCH,
+        help="A line is done when the beam times this many hypotheses have ended.",
+    ),
+]
 LengthPenalty = Annotated[
     float | None,
     typer.Option(
@@ -216,7 +224,7 @@ def search_options(
         raise typer.BadParameter(f"{_named(drawing)} is for samples: give --sample or --mbr too")
     if diversity is not None and diverse is None:
         raise typer.BadParameter("--diversity is for a diverse beam: give --diverse too")
-    ranking = ("beam", "length_penalty", "coverage_penalty")
+    ranking = ("beam", "patience", "length_penalty", "coverage_penalty")
     if drawn and (ranks := {name: 1 for name in ranking if given.get(name) is not None}):
         raise typer.BadParameter(f"{_named(ranks)} is for a beam, and {chosen[0]} has none")
     method: Method | MinimumRisk = BEAM

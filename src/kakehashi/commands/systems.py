@@ -121,7 +121,7 @@ def _search_facts(options: "Options", config: "DecodingConfig") -> dict[str, Any
 
     if isinstance(options.method, MinimumRisk):
         return {"mbr": options.method.samples, "seed": options.method.sampling.seed}
-    settings = ("beam", "length_penalty", "coverage_penalty")
+    settings = ("beam", "patience", "length_penalty", "coverage_penalty")
     return {setting: getattr(config, setting) for setting in settings}
 
 

@@ -64,6 +64,7 @@ def translate(
         ),
     ] = 1,
     beam: given.Beam = None,
+    patience: given.Patience = None,
     length_penalty: given.LengthPenalty = None,
     coverage_penalty: given.CoveragePenalty = None,
     min_ratio: given.MinRatio = None,
@@ -152,6 +153,7 @@ def translate(
     interactive = source is None and sys.stdin.isatty()
     options = given.search_options(
         beam=beam,
+        patience=patience,
         length_penalty=length_penalty,
         coverage_penalty=coverage_penalty,
         min_ratio=min_ratio,

@@ -4,12 +4,15 @@ Post and Vilar (2018), section 3. Shapes as in ``decoding.competition``; A lette
 """
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from kakehashi.decoding.ranking import stable_top
 from kakehashi.decoding.required import Required
-from kakehashi.symbols import PAD
+from kakehashi.symbols import EOS, PAD
+
+Chosen = tuple[Int[Tensor, "B K"], Int[Tensor, "B K"]]
+"""Rows and pieces, best first."""
 
 
 def best_in_banks(
@@ -18,30 +21,35 @@ def best_in_banks(
     ids: Int[Tensor, "B R L"],
     sentence: Int[Tensor, " B"],
     beam: int,
-) -> tuple[Int[Tensor, "B K"], Int[Tensor, "B K"]]:
-    """Rows and pieces of the K = ``beam`` extensions that go on, best first.
+) -> tuple[Chosen, Chosen]:
+    """The K = ``beam`` extensions that have places in the beam, and those that go on.
 
+    The former may end, as far as they do; the latter are chosen likewise among all that do not end.
     Besides the best extensions of each hypothesis all those compete that say a piece of a phrase.
     A bank holds the extensions that need equally many pieces more; places in the beam go to the
     banks in turns, in each to the best that is left. If there are more banks than places, evenly
     spread ones, the first and the last among them, get one each. Without required phrases there is
-    one bank.
+    one bank. What ends is in the last bank: all phrases are held.
     """
     _, outside, inside = required.needs(ids, sentence)
     letters = required.letters[sentence].unsqueeze(1).expand_as(inside)
-    values, pieces = stable_top(scores.scatter(-1, letters, -torch.inf), beam)
+    values, pieces = stable_top(scores.scatter(-1, letters, -torch.inf), beam + 1)
     value = torch.cat([values, scores.gather(-1, letters)], dim=-1)
     bank = torch.cat([outside.unsqueeze(2).expand_as(values), inside], dim=-1).flatten(1)
     piece = torch.cat([pieces, letters], dim=-1).flatten(1)
     per_row = value.shape[-1]
     value, order = value.flatten(1).sort(dim=1, descending=True, stable=True)
     real = value > -torch.inf
-    turn = _turns(bank.gather(1, order), real, beam)
     # A letter that stands among the best with -inf must not be taken for itself: PAD is barred.
     piece = piece.gather(1, order).masked_fill(~real, PAD)
-    chosen = turn.argsort(dim=1, stable=True)[:, :beam]
-    chosen = chosen.sort(dim=1).values
-    return order.gather(1, chosen) // per_row, piece.gather(1, chosen)
+    bank, row = bank.gather(1, order), order // per_row
+
+    def chosen(which: Bool[Tensor, "B n"]) -> Chosen:
+        turn = _turns(bank, which, beam)
+        places = turn.argsort(dim=1, stable=True)[:, :beam].sort(dim=1).values
+        return row.gather(1, places), piece.gather(1, places)
+
+    return chosen(real), chosen(real & (piece != EOS))
 
 
 def _turns(bank: Tensor, real: Tensor, beam: int) -> Tensor:

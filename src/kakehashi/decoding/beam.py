@@ -12,14 +12,15 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from kakehashi.decoding.banks import best_in_banks
-from kakehashi.decoding.candidates import best_extensions
+from kakehashi.decoding.candidates import Extensions, Step, best_extensions, step_of
 from kakehashi.decoding.competition import Competition, let_end
+from kakehashi.decoding.config import enough
 from kakehashi.decoding.coverage import coverage_penalty
 from kakehashi.decoding.finished import Finished
 from kakehashi.decoding.hypothesis import Hypothesis
 from kakehashi.decoding.ranking import best_of_rows
 from kakehashi.models.interface import Encoded, TranslationModel
-from kakehashi.symbols import BOS, EOS
+from kakehashi.symbols import BOS, EOS, PAD
 
 
 @dataclass
@@ -57,6 +58,8 @@ class _Search:
     groups: list[_Group]
     beam: int
     """Hypotheses of each group."""
+    enough: int
+    """Finished hypotheses with which a group is through."""
     length_penalty: float
     coverage_penalty: float
     competition: Competition | None
@@ -80,6 +83,7 @@ def beam_search(
     beam: int,
     max_lengths: Int[Tensor, " B"],
     length_penalty: float,
+    patience: float = 1.0,
     n_best: int = 1,
     coverage_penalty: float = 0.0,
     competition: Competition | None = None,
@@ -88,14 +92,18 @@ def beam_search(
 ) -> list[list[Hypothesis]]:
     """The ``n_best`` best translations of each sentence that a beam of K = ``beam`` finds.
 
-    Every step keeps the K best one-piece extensions of a sentence's hypotheses by log probability;
-    those that end in EOS are finished and stop competing, the others go on. Finished hypotheses
-    rank by ``log p / length ** length_penalty``, EOS counted in both, plus the coverage penalty. A
-    sentence leaves the batch when nothing can change its answer any more: log p only falls and the
-    coverage penalty is never positive, so no unfinished hypothesis can score better than its
-    present log p over its greatest allowed length to the penalty. What comes out is therefore the
-    answer of a search that always goes on to the limit, and a wide enough beam finds the best of
-    all translations.
+    Every step ranks the one-piece extensions of a sentence's hypotheses by log probability. Those
+    of the first K that end in EOS are finished; the K best that do not end go on, so that the beam
+    stays K wide; an end beyond the first K is none. A sentence is through when ``round(K *
+    patience)`` hypotheses have finished (Kasai et al., 2022, "A Call for Clarity in Beam Search":
+    what CTranslate2, fairseq and transformers do, the last two with a patience of 1), or at its
+    limit; a beam of 1 when it ends. Finished hypotheses rank by ``log p / length **
+    length_penalty``, EOS counted in both, plus the coverage penalty.
+
+    A sentence leaves the batch before it is through when nothing can change its answer any more:
+    log p only falls and the coverage penalty is never positive, so no unfinished hypothesis can
+    score better than its present log p over its greatest allowed length to the penalty. With
+    enough patience a wide enough beam finds the best of all translations.
 
     Args:
         model: in evaluation mode, or dropout has its say.
@@ -103,11 +111,13 @@ def beam_search(
         beam: hypotheses kept at every step.
         max_lengths: most pieces of each translation, EOS included, at least 1.
         length_penalty: 0 or more; 0 ranks by log probability alone.
+        patience: 1 or more; see ``DecodingConfig``.
         n_best: hypotheses to return, at most ``beam``.
         coverage_penalty: 0 or more; see ``DecodingConfig``.
         competition: rules and penalties that have a say in every step, or None.
         groups: parts of a diverse beam (Vijayakumar et al., 2018), each a beam of its own of
-            ``beam / groups``; they choose one after the other.
+            ``beam / groups``, with its own patience; they choose one after the other. A group
+            that is through says nothing any more.
         strength: what a piece loses, in the choice of a group at one step, for each hypothesis of
             the groups before that has chosen it. Scores stay what they are.
 
@@ -117,8 +127,8 @@ def beam_search(
         the best of each, then the second of each, and so on; what two groups found counts once.
 
     Raises:
-        ValueError: unless ``1 <= n_best <= beam``, the penalties are 0 or more, and the groups
-            divide the beam.
+        ValueError: unless ``1 <= n_best <= beam``, the penalties are 0 or more, the patience is 1
+            or more, and the groups divide the beam.
     """
     if not 1 <= n_best <= beam:
         raise ValueError(f"n_best is {n_best}: it must be from 1 to the beam, {beam}")
@@ -126,6 +136,8 @@ def beam_search(
         raise ValueError(f"length_penalty is {length_penalty}: it must be 0 or more")
     if not coverage_penalty >= 0:
         raise ValueError(f"coverage_penalty is {coverage_penalty}: it must be 0 or more")
+    if not patience >= 1:
+        raise ValueError(f"patience is {patience}: it must be 1 or more")
     if groups < 1 or beam % groups:
         raise ValueError(f"{groups} groups do not divide a beam of {beam}")
     sentences, device = max_lengths.shape[0], encoded.annotations.device
@@ -148,6 +160,7 @@ def beam_search(
             for _ in range(groups)
         ],
         beam=beam // groups,
+        enough=enough(beam // groups, patience),
         length_penalty=length_penalty,
         coverage_penalty=coverage_penalty,
         competition=competition,
@@ -206,59 +219,82 @@ def _extend_group(
 ) -> Int[Tensor, "B K"]:
     """Grow the hypotheses of a group; which of its rows are continued."""
     if search.competition is None:
-        best = best_extensions(logits, group.live, search.beam)
-        row, token, competing, own = best.row, best.token, best.log_probability, None
+        step = best_extensions(logits, group.live, search.beam)
     else:
-        row, token, competing, own = _choose(search, search.competition, group, logits)
-    history = row.unsqueeze(-1).expand(-1, -1, group.ids.shape[-1])
-    group.ids = torch.cat([group.ids.gather(1, history), token.unsqueeze(-1)], dim=-1)
+        step = _choose(search, search.competition, group, logits)
+    first, going = step.first, step.going
+    attended = None
     if group.attended is not None and attention is not None:
         attended = group.attended + attention
-        group.attended = attended.gather(1, row.unsqueeze(-1).expand(-1, -1, attended.shape[-1]))
-    ended = (token == EOS) & (competing > -torch.inf)
+    group.live = going.competing.masked_fill(going.token == EOS, -torch.inf)
+    ended = (first.token == EOS) & (first.competing > -torch.inf)
     if bool(ended.any()):
-        score = competing / group.ids.shape[-1] ** search.length_penalty
-        if group.attended is not None:
+        ids = _longer(group.ids, first)
+        score = first.competing / ids.shape[-1] ** search.length_penalty
+        if attended is not None:
             score = score + coverage_penalty(
-                group.attended, search.allowed, search.coverage_penalty
+                _of_rows(attended, first.row), search.allowed, search.coverage_penalty
             )
-        group.finished.add(competing if own is None else own, score, group.ids, ended)
-    group.live = competing.masked_fill(token == EOS, -torch.inf)
-    group.log_probability = group.live if own is None else own
-    return row
+        group.finished.add(first.log_probability, score, ids, ended)
+        through = group.finished.number >= search.enough
+        group.live = group.live.masked_fill(through.unsqueeze(1), -torch.inf)
+    group.log_probability = going.log_probability
+    group.ids = _longer(group.ids, going)
+    if attended is not None:
+        group.attended = _of_rows(attended, going.row)
+    return going.row
+
+
+def _of_rows(values: Tensor, row: Int[Tensor, "B K"]) -> Tensor:
+    """What the chosen hypotheses have, [B K n] of [B R n]."""
+    return values.gather(1, row.unsqueeze(-1).expand(-1, -1, values.shape[-1]))
+
+
+def _longer(ids: Int[Tensor, "B R L"], chosen: Extensions) -> Int[Tensor, "B K longer"]:
+    return torch.cat([_of_rows(ids, chosen.row), chosen.token.unsqueeze(-1)], dim=-1)
 
 
 def _choose(
     search: _Search, competition: Competition, group: _Group, logits: Float[Tensor, "B R V"]
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """The extensions that go on [B K]: rows, pieces, what they compete with, the model's own sum.
+) -> Step:
+    """The extensions that end or go on.
 
     All of the vocabulary is scored, which a search without rules does not need.
     """
     own, scores = competition.scores(logits, group.ids, search.sentence)
     let_end(scores, own, group.live > -torch.inf, group.finished.score[:, 0] == -torch.inf)
     scores = scores + group.live.unsqueeze(-1)
+    total = own + group.log_probability.unsqueeze(-1)
     ranked = scores
     if search.said and search.strength:
         said = torch.cat(search.said, dim=1)
         count = scores.new_zeros(scores.shape[0], scores.shape[2])
         count.scatter_add_(1, said, torch.ones_like(said, dtype=count.dtype))
         ranked = scores - search.strength * count.unsqueeze(1)
+
+    def extensions(row: Tensor, token: Tensor) -> Extensions:
+        place = row * scores.shape[2] + token
+        competing, log_probability = (
+            values.flatten(1).gather(1, place) for values in (scores, total)
+        )
+        return Extensions(competing, row, token, log_probability)
+
     if competition.required is not None and search.beam > 1:
-        row, token = best_in_banks(
+        first, going = best_in_banks(
             ranked, competition.required, group.ids, search.sentence, search.beam
         )
+        step = Step(extensions(*first), extensions(*going))
     else:
-        row, token = best_of_rows(ranked, search.beam)
-    search.said.append(token)
-    place = row * scores.shape[2] + token
-    total = own + group.log_probability.unsqueeze(-1)
-    return (
-        row,
-        token,
-        scores.flatten(1).gather(1, place),
-        total.flatten(1).gather(1, place),
-    )
+        step = step_of(extensions(*best_of_rows(ranked, 2 * search.beam)), search.beam)
+    if len(search.groups) > 1:
+        search.said += [_said(step.first, True), _said(step.going, False)]
+    return step
+
+
+def _said(chosen: Extensions, ended: bool) -> Int[Tensor, "B K"]:
+    """The pieces of the extensions that end, or that do not; elsewhere PAD, which is never said."""
+    said = (chosen.competing > -torch.inf) & ((chosen.token == EOS) == ended)
+    return chosen.token.masked_fill(~said, PAD)
 
 
 def _done(search: _Search) -> Bool[Tensor, " B"]:

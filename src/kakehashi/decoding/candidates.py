@@ -17,13 +17,49 @@ ROWS = 64
 
 @dataclass(frozen=True)
 class Extensions:
-    """The K best extensions of each sentence's hypotheses, best first."""
+    """Some of the extensions of each sentence's hypotheses, best first."""
 
-    log_probability: Float[Tensor, "B K"]
-    """Of the whole hypothesis, natural logarithm."""
-    row: Int[Tensor, "B K"]
+    competing: Float[Tensor, "B k"]
+    """What the whole hypothesis competes with; -inf where there is none."""
+    row: Int[Tensor, "B k"]
     """Which of the R hypotheses is extended."""
-    token: Int[Tensor, "B K"]
+    token: Int[Tensor, "B k"]
+    log_probability: Float[Tensor, "B k"]
+    """The model's own, of the whole hypothesis, natural logarithm."""
+
+    def at(self, places: Int[Tensor, "B n"]) -> "Extensions":
+        """Those of them that stand at these places."""
+        return Extensions(
+            self.competing.gather(1, places),
+            self.row.gather(1, places),
+            self.token.gather(1, places),
+            self.log_probability.gather(1, places),
+        )
+
+
+@dataclass(frozen=True)
+class Step:
+    """What comes of a step of a beam of K, both best first."""
+
+    first: Extensions
+    """The K best extensions: those of them that end are translations."""
+    going: Extensions
+    """The K best that do not end: the search goes on with them."""
+
+
+def step_of(ordered: Extensions, beam: int) -> Step:
+    """The step, given the 2K best extensions in their order, or all where there are fewer.
+
+    Where fewer than K do not end, ones that do fill up those that go on.
+    """
+    not_ending_first = (ordered.token == EOS).byte().sort(dim=1, stable=True).indices
+    first = Extensions(
+        ordered.competing[:, :beam],
+        ordered.row[:, :beam],
+        ordered.token[:, :beam],
+        ordered.log_probability[:, :beam],
+    )
+    return Step(first, ordered.at(not_ending_first[:, :beam]))
 
 
 def top_tokens(
@@ -50,17 +86,17 @@ def log_probabilities(
     return torch.cat(found).view(tokens.shape)
 
 
-def best_extensions(
-    logits: Float[Tensor, "B R V"], live: Float[Tensor, "B R"], beam: int
-) -> Extensions:
-    """The ``beam`` best of the R x V extensions of every sentence at once.
+def best_extensions(logits: Float[Tensor, "B R V"], live: Float[Tensor, "B R"], beam: int) -> Step:
+    """A step among the R x V extensions of every sentence at once, R at most K = ``beam``.
 
     Pieces compete by the log probability of the hypothesis they end, ``live`` + log softmax of the
-    logits over the whole vocabulary. Equals are taken in the order of row and piece.
+    logits over the whole vocabulary. Equals are taken in the order of row and piece. Of a row K + 1
+    pieces are looked at, one of which may be EOS, and of all rows 2K, of which at most R are.
     """
-    _, tokens = top_tokens(logits, beam)
+    _, tokens = top_tokens(logits, beam + 1)
     scores = live.unsqueeze(-1) + log_probabilities(logits, tokens)
     per_row = scores.shape[-1]
     ordered, order = scores.flatten(1).sort(dim=1, descending=True, stable=True)
-    order = order[:, :beam]
-    return Extensions(ordered[:, :beam], order // per_row, tokens.flatten(1).gather(1, order))
+    ordered, order = ordered[:, : 2 * beam], order[:, : 2 * beam]
+    token = tokens.flatten(1).gather(1, order)
+    return step_of(Extensions(ordered, order // per_row, token, ordered), beam)

@@ -1,6 +1,7 @@
 """How translations are searched for: the schema of `decoding=...` and of a saved model."""
 
 from dataclasses import asdict, dataclass, fields
+from math import floor
 from typing import Any
 
 from kakehashi.errors import ConfigError
@@ -12,6 +13,9 @@ class DecodingConfig:
 
     beam: int = 5
     """Hypotheses kept for each sentence; 1 is greedy search."""
+    patience: float = 1.0
+    """A search is through when round(beam * patience) hypotheses have ended, or sooner if nothing
+    better can come; greater values search longer (Kasai et al., 2022). At least 1."""
     length_penalty: float = 1.0
     """Score = log probability / length ** length_penalty; 0 prefers short translations."""
     coverage_penalty: float = 0.0
@@ -39,6 +43,7 @@ class DecodingConfig:
                     f"decoding.{setting} is {getattr(self, setting)}; it must be at least {least}"
                 )
         for setting, lowest in (
+            ("patience", 1),
             ("length_penalty", 0),
             ("coverage_penalty", 0),
             ("repetition_penalty", 1),
@@ -59,8 +64,17 @@ class DecodingConfig:
             )
 
 
-_LATER = {"coverage_penalty", "min_ratio", "no_repeat_ngram", "repetition_penalty"}
-"""Settings that models saved before there were any do not name: in those they are off."""
+def enough(beam: int, patience: float) -> int:
+    """Finished hypotheses with which a beam is through: beam * patience, halves rounded up.
+
+    A beam of 1 follows one hypothesis, which can end once.
+    """
+    return 1 if beam == 1 else floor(beam * patience + 0.5)
+
+
+_LATER = {"patience", "coverage_penalty", "min_ratio", "no_repeat_ngram", "repetition_penalty"}
+"""Settings that models saved before there were any do not name: in those they are as they are by
+default."""
 
 
 def decoding_config(settings: dict[str, Any]) -> DecodingConfig:

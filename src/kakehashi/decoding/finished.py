@@ -21,13 +21,16 @@ class Finished:
     length: Int[Tensor, "B S"]
     """Pieces, EOS included."""
     ids: Int[Tensor, "B S L"]
+    number: Int[Tensor, " B"]
+    """How many have finished, whether they are kept or not."""
 
     @classmethod
     def empty(cls, sentences: int, slots: int, device: torch.device) -> "Finished":
         """No hypothesis yet."""
         nothing = torch.full((sentences, slots), -torch.inf, device=device)
         zeros = torch.zeros((sentences, slots), dtype=torch.int64, device=device)
-        return cls(nothing, nothing.clone(), zeros, zeros.new_zeros(sentences, slots, 0))
+        ids = zeros.new_zeros(sentences, slots, 0)
+        return cls(nothing, nothing.clone(), zeros, ids, zeros.new_zeros(sentences))
 
     def add(
         self,
@@ -40,6 +43,7 @@ class Finished:
 
         Of equal scores the one that ended earlier stays ahead, then the lower row.
         """
+        self.number = self.number + ended.sum(dim=1)
         length = ids.shape[-1]
         slots = self.score.shape[1]
         padding = length - self.ids.shape[-1]
@@ -61,6 +65,7 @@ class Finished:
         self.log_probability = self.log_probability[sentences]
         self.length = self.length[sentences]
         self.ids = self.ids[sentences]
+        self.number = self.number[sentences]
 
     def hypotheses(self, sentence: int) -> list[Hypothesis]:
         """What has been found for one sentence, best first; without the final EOS."""

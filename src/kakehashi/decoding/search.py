@@ -96,6 +96,7 @@ def search(
         beam=config.beam,
         max_lengths=limits,
         length_penalty=length_penalty,
+        patience=config.patience,
         n_best=n_best,
         coverage_penalty=config.coverage_penalty,
         competition=rivals,

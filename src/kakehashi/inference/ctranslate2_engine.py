@@ -1,8 +1,11 @@
 """The engine that runs exported Transformers with CTranslate2; nothing here needs torch.
 
 CTranslate2 takes pieces, not their numbers, and one length limit for all sentences of a call. Its
-beam replaces hypotheses that have ended at once, and is through when ``PATIENCE`` times as many
-have ended as it is wide; the torch engine's goes on until nothing can change its answer.
+beam is the torch engine's but for two things, seen to here: at the limit hypotheses that have not
+ended rank among those that have, and without a length penalty it is through as soon as it has the
+best, whatever the rest of an n-best list may be. A third remains: where pieces are barred, EOS
+below a minimum length among them, the rest share out their probability in its search (not in the
+scores that are given), so that it may find another text.
 """
 
 import os
@@ -14,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from kakehashi.decoding.config import DecodingConfig
+from kakehashi.decoding.config import DecodingConfig, enough
 from kakehashi.decoding.hypothesis import Hypothesis
 from kakehashi.decoding.methods import BEAM, DiverseBeam, Method, Sampling
 from kakehashi.decoding.rules import Phrase, Rules
@@ -23,10 +26,8 @@ from kakehashi.inference.engine import Followed, Row
 from kakehashi.inference.packages import ctranslate2
 from kakehashi.symbols import BOS, EOS, PAD
 
-PATIENCE = 2.0
-"""With 1, which is CTranslate2's own, 5 lines in 100 become others (and worse ones) than with a
-beam that goes on for as long as it may gain by it; with 2 it is 1, for a sixth of the time more,
-and with 10 it is still 1 (docs/log.md)."""
+NO_PENALTY = 1e-9
+"""A length penalty that is none in float32, and not 0."""
 
 
 @dataclass(frozen=True)
@@ -111,11 +112,17 @@ class CTranslate2Engine:
             results = self._translate([rows[i] for i in group], call, limit, n_best)
             for i, hypotheses in zip(group, results, strict=True):
                 found[i] = hypotheses
+                alone = replace(call, prefixes=[given[i].prefix])
                 if any(not h.finished or h.steps > limits[i] for h in hypotheses):
-                    # A sentence with a lower limit than its neighbours, or one that comes to its
-                    # limit: once more by itself, with all that its beam finds.
-                    alone = replace(call, prefixes=[given[i].prefix])
-                    found[i] = self._translate([rows[i]], alone, limits[i], config.beam)[0]
+                    # A lower limit than its neighbours': once more by itself.
+                    found[i] = self._translate([rows[i]], alone, limits[i], n_best)[0]
+                if not all(h.finished for h in found[i]):
+                    # It comes to its limit, where those that have ended may be crowded out. As it
+                    # was not through before, more patience changes nothing but shows all it found.
+                    patient = replace(config, patience=config.patience + 1)
+                    alone = replace(alone, config=patient)
+                    every = enough(config.beam, patient.patience)
+                    found[i] = self._translate([rows[i]], alone, limits[i], every)[0]
         changed = not self._silenced or rules is not None
         return self._ranked(rows, found, config, n_best, changed)
 
@@ -159,9 +166,9 @@ class CTranslate2Engine:
             self._source(rows),
             target_prefix=self._texts(call.prefixes) if any(call.prefixes) else None,
             beam_size=call.config.beam,
-            patience=PATIENCE,
+            patience=call.config.patience,
             num_hypotheses=n_best,
-            length_penalty=call.config.length_penalty,
+            length_penalty=call.config.length_penalty or (NO_PENALTY if n_best > 1 else 0.0),
             coverage_penalty=call.config.coverage_penalty,
             repetition_penalty=call.config.repetition_penalty,
             no_repeat_ngram_size=call.config.no_repeat_ngram,

@@ -31,6 +31,7 @@ class Options:
     """
 
     beam: int | None = None
+    patience: float | None = None
     length_penalty: float | None = None
     coverage_penalty: float | None = None
     min_ratio: float | None = None

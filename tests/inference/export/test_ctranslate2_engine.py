@@ -87,10 +87,29 @@ def test_coverage_is_counted_in_the_score(engines: tuple[Engine, Engine], rows: 
             assert h.score == pytest.approx(total / steps + 0.3 * np.log(attended).sum(), abs=1e-4)
 
 
+@pytest.mark.parametrize("patience", [1.0, 1.5, 3.0])
+@pytest.mark.parametrize("length_penalty", [0.0, 1.0])
+@pytest.mark.parametrize("room", [1, 9])
+def test_the_beams_are_the_same(
+    patience: float, length_penalty: float, room: int, engines: tuple[Engine, Engine], rows: Rows
+) -> None:
+    """With their n-best lists, and where they come to the limit."""
+    config = DecodingConfig(
+        beam=4,
+        patience=patience,
+        length_penalty=length_penalty,
+        max_ratio=0.2,
+        max_extra=room,
+    )
+    for n_best in (1, 2, 4):
+        ours, theirs = (e.search(rows, config=config, n_best=n_best) for e in engines)
+        assert_same(ours, theirs)
+
+
 def test_an_n_best_list_is_one_of_its_own_sentence(
     engines: tuple[Engine, Engine], rows: Rows
 ) -> None:
-    """The beams differ, but what they say is scored as the original scores it, best first."""
+    """What the beam says is scored as the original scores it, best first."""
     original, exported = engines
     config = DecodingConfig(beam=4, max_ratio=0.4, max_extra=4)
     for row, best in zip(rows, exported.search(rows, config=config, n_best=3), strict=True):

@@ -70,6 +70,21 @@ def test_transformers_computes_the_same(
     assert_same(engine, model, tokenizer, small_corpus)
 
 
+def test_transformers_finds_the_same_with_a_beam(
+    make: Make, tokenizer: Tokenizer, small_corpus: Any, tmp_path: Path
+) -> None:
+    """At the limit too, where some have ended and some have not."""
+    model = make(norm_position="post", bias=True)
+    exported = huggingface_engine(tmp_path, model, tokenizer)
+    rows = tokenizer.encode_batch(small_corpus.source[:9])
+    for extra in (2, 7):
+        config = DecodingConfig(beam=3, max_ratio=0.1, max_extra=extra)
+        engines = (TorchEngine(model), exported)
+        ours, theirs = (e.search(rows, config=config, n_best=2) for e in engines)
+        for a, b in zip(ours, theirs, strict=True):
+            assert [(h.ids, h.finished) for h in a] == [(h.ids, h.finished) for h in b]
+
+
 def test_ctranslate2_looks_where_the_original_looks(
     make: Make, tokenizer: Tokenizer, small_corpus: Any, tmp_path: Path
 ) -> None:

@@ -39,7 +39,7 @@ class Scripted:
 
 
 DECODING = DecodingConfig(beam=4)
-PRICES = {(5, 6): [-1.0, -1.0, -0.1], (5, 7): [-1.0, -1.00005, -0.9], (5,): [-1.0, -3.0]}
+PRICES = {(5, 6): [-1.0, -1.0, -0.1], (5, 7): [-1.0, -1.000005, -0.9], (5,): [-1.0, -3.0]}
 
 
 def other_prices(by: float) -> dict[tuple[int, ...], list[float]]:
@@ -50,7 +50,15 @@ def test_a_tie_is_no_difference() -> None:
     ours, theirs = Scripted([5, 6], [5, 6], PRICES), Scripted([5, 7], [5, 6], other_prices(1e-5))
     proof = prove_exact(ours, theirs, [[9]], DECODING)
     assert (proof.lines, proof.greedy_identical, proof.greedy_ties) == (1, 0, 1)
+    assert (proof.identical, proof.ties) == (1, 0)
     assert proof.score_difference == pytest.approx(1e-5)
+
+
+def test_a_tie_is_one_for_both_models() -> None:
+    other = PRICES | {(5, 7): [-1.0, -1.00009, -0.9]}
+    ours, theirs = Scripted([5, 6], [5, 6], PRICES), Scripted([5, 7], [5, 6], other)
+    with pytest.raises(ExportError, match=r"line 1 .* 9\.0e-05"):
+        prove_exact(ours, theirs, [[9]], DECODING)
 
 
 def test_another_piece_that_is_no_tie_is_one() -> None:
@@ -59,13 +67,24 @@ def test_another_piece_that_is_no_tie_is_one() -> None:
         prove_exact(ours, theirs, [[9]], DECODING)
 
 
-def test_another_text_of_the_beam_passes_only_with_the_same_scores() -> None:
+def test_another_text_of_the_beam_passes_only_at_a_tie_of_both_models() -> None:
     ours = Scripted([5, 6], [5, 6], PRICES)
-    proof = prove_exact(ours, Scripted([5, 6], [5], PRICES), [[9]], DECODING)
-    assert (proof.identical, proof.by_search) == (0, 1)
-    prices = PRICES | {(5,): [-1.0, -3.001]}
-    with pytest.raises(ExportError, match=r"line 1 .* -2\.000500"):
-        prove_exact(ours, Scripted([5, 6], [5], prices), [[9]], DECODING)
+    with pytest.raises(ExportError, match=r"line 1 .* -2\.000000, .* -0\.700000"):
+        prove_exact(ours, Scripted([5, 6], [5], PRICES), [[9]], DECODING)
+    prices = PRICES | {(5,): [-0.7, -0.70001]}
+    ours, theirs = Scripted([5, 6], [5, 6], prices), Scripted([5, 6], [5], prices)
+    proof = prove_exact(ours, theirs, [[9]], DECODING)
+    assert (proof.identical, proof.ties) == (0, 1)
+    theirs.prices = prices | {(5,): [-0.7, -0.70005]}
+    with pytest.raises(ExportError, match=r"line 1 .* -0\.700025, .* -0\.700000"):
+        prove_exact(ours, theirs, [[9]], DECODING)
+
+
+def test_the_same_text_at_other_scores_is_not_the_same() -> None:
+    prices = PRICES | {(5, 6): [-1.0, -1.001, -0.1]}
+    ours, theirs = Scripted([5, 6], [5, 6], PRICES), Scripted([5, 6], [5, 6], prices)
+    with pytest.raises(ExportError, match=r"line 1 .* -0\.700333"):
+        prove_exact(ours, theirs, [[9]], DECODING)
 
 
 def test_not_a_number_is_not_the_same() -> None:

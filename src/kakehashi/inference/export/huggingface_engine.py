@@ -19,6 +19,9 @@ from kakehashi.inference.packages import transformers
 from kakehashi.inference.torch_engine import source_tensors
 from kakehashi.symbols import BOS, EOS, PAD
 
+DEAR = -1e6
+"""A log probability below that of any translation, and above what ``generate`` bars with."""
+
 
 class HuggingFaceEngine:
     """``AutoModelForSeq2SeqLM`` of a folder, loaded from the disk like any user would."""
@@ -53,32 +56,61 @@ class HuggingFaceEngine:
         rules: Sequence[Rules] | None = None,
         allow_unknown: bool = False,
     ) -> list[list[Hypothesis]]:
-        """By ``generate``, sentences of the same limit together; beam and greedy search only."""
-        assert method is BEAM and rules is None and not allow_unknown
+        """By ``generate``, sentences of the same limit together; beam and greedy search only.
+
+        At the limit ``generate`` ranks hypotheses that have not ended among those that have. So a
+        beam is given one step more, in which all end at a price that no translation has; if nothing
+        has ended without it, the sentence is searched again without that step.
+        """
+        assert method is BEAM and rules is None and not allow_unknown and config.patience == 1
         groups: dict[int, list[int]] = defaultdict(list)
         for i, row in enumerate(rows):
             groups[most_pieces(len(row) + 1, config)].append(i)
         found: list[list[Hypothesis]] = [[] for _ in rows]
         for limit, group in groups.items():
-            source, allowed = source_tensors([rows[i] for i in group], torch.device("cpu"))
-            results = self._model.generate(
-                input_ids=source,
-                attention_mask=allowed.long(),
-                num_beams=config.beam,
-                num_return_sequences=n_best,
-                length_penalty=config.length_penalty,
-                do_sample=False,
-                max_length=None,
-                max_new_tokens=limit,
-                return_dict_in_generate=True,
-                output_scores=True,
+            chosen = [rows[i] for i in group]
+            results = self._generate(chosen, config, n_best, limit, more=config.beam > 1)
+            for i, hypotheses in zip(group, results, strict=True):
+                found[i] = [h for h in hypotheses if len(h.ids) + h.finished <= limit]
+            again = [i for i in group if not found[i]]
+            if again:
+                chosen = [rows[i] for i in again]
+                results = self._generate(chosen, config, n_best, limit, more=False)
+                for i, hypotheses in zip(again, results, strict=True):
+                    found[i] = hypotheses
+        return found
+
+    def _generate(
+        self, rows: Sequence[Row], config: DecodingConfig, n_best: int, limit: int, *, more: bool
+    ) -> list[list[Hypothesis]]:
+        source, allowed = source_tensors(rows, torch.device("cpu"))
+
+        def end(said: Tensor, scores: Tensor) -> Tensor:
+            if said.shape[1] <= limit:
+                return scores
+            dear = torch.full_like(scores, -torch.inf)
+            dear[:, EOS] = DEAR
+            return dear
+
+        results = self._model.generate(
+            input_ids=source,
+            attention_mask=allowed.long(),
+            num_beams=config.beam,
+            num_return_sequences=n_best,
+            length_penalty=config.length_penalty,
+            early_stopping=config.beam > 1,
+            do_sample=False,
+            max_length=None,
+            max_new_tokens=limit + more,
+            logits_processor=transformers().LogitsProcessorList([end] if more else []),
+        )
+        found: list[list[Hypothesis]] = [[] for _ in rows]
+        for at, ids in enumerate(results[:, 1:].tolist()):
+            finished = EOS in ids
+            said = ids[: ids.index(EOS)] if finished else ids
+            found[at // n_best].append(
+                Hypothesis(tuple(said), float("nan"), float("nan"), finished)
             )
-            for at, ids in enumerate(results.sequences[:, 1:].tolist()):
-                finished = EOS in ids
-                said = ids[: ids.index(EOS)] if finished else ids
-                found[group[at // n_best]].append(
-                    Hypothesis(tuple(said), float("nan"), float("nan"), finished)
-                )
         return found
 
     @torch.inference_mode()

@@ -3,13 +3,13 @@
 Three questions, in this order:
 
 1. **Greedy search**, which is nothing but the model: the same piece at every step of every line. A
-   line may differ only at a tie, where the original finds both pieces equally probable within
-   ``SAME``.
+   line may differ only at a tie, where both models find both pieces equally probable within
+   ``TIE``; such lines are counted.
 2. **Scores**: each of the translations of either side, read by both models, has the same
    ``log p / length ** length_penalty`` within ``SAME``.
-3. **The model's own search**, a beam as a rule: the same text on every line. Two runtimes do not
-   leave the beam at the same moment, so another text is no fault of the export where question 2
-   has been answered for both texts; such lines are counted.
+3. **The model's own search**, a beam as a rule: the same text on every line. A line may differ only
+   at a tie, where both models give both texts the same score within ``TIE``; such lines are
+   counted.
 
 With weights of 8 bits these cannot be asked. Where there are references BLEU decides: it is at most
 ``BLEU_ROOM`` from the original's. Without references nobody can say how good a translation is; then
@@ -33,6 +33,7 @@ from kakehashi.inference.export.check_set import CheckSet
 from kakehashi.inference.translation import one_line
 
 SAME = 1e-4
+TIE = 1e-5
 BLEU_ROOM = 0.3
 LOSS_ROOM = 0.1
 
@@ -44,11 +45,11 @@ class Agreement:
     lines: int
     greedy_identical: int
     greedy_ties: int
-    """Lines that part at two pieces that the original finds equally probable."""
+    """Lines that part at two pieces that both models find equally probable."""
     identical: int
     """Lines with the same text by the model's own search."""
-    by_search: int
-    """Lines whose text differs although both models give both texts the same scores."""
+    ties: int
+    """Lines with two texts to which both models give the same score."""
     score_difference: float
     """The largest of all, of one translation read by both."""
 
@@ -89,12 +90,12 @@ def prove_exact(
     ours, theirs = (translations(engine, rows, greedy) for engine in (original, exported))
     parted = [i for i, (a, b) in enumerate(zip(ours, theirs, strict=True)) if a.ids != b.ids]
     for i in parted:
-        gap = _gap(original, rows[i], ours[i], theirs[i])
-        if gap > SAME:
+        gap = max(_gap(engine, rows[i], ours[i], theirs[i]) for engine in (original, exported))
+        if not gap <= TIE:
             raise ExportError(
                 f"the exported model is not the same: in greedy search line {i + 1} of the check "
-                f"set parts at two pieces whose log probabilities differ by {gap:.1e} in the "
-                f"original (at most {SAME:.0e} would be a tie)"
+                f"set parts at two pieces whose log probabilities differ by {gap:.1e} (at most "
+                f"{TIE:.0e} would be a tie)"
             )
     largest = 0.0
     if decoding.beam > 1:
@@ -103,13 +104,14 @@ def prove_exact(
         best = [ours, theirs]
     for side in (ours, *best):
         largest = max(largest, _compare_scores(original, exported, rows, side, decoding))
+    ties = _count_ties(original, exported, rows, best, decoding) if decoding.beam > 1 else 0
     differing = sum(a.ids != b.ids for a, b in zip(*best, strict=True))
     return Agreement(
         lines=len(rows),
         greedy_identical=len(rows) - len(parted),
         greedy_ties=len(parted),
         identical=len(rows) - differing,
-        by_search=differing,
+        ties=ties,
         score_difference=largest,
     )
 
@@ -134,10 +136,7 @@ def _compare_scores(
 ) -> float:
     largest = 0.0
     for number, pair in enumerate(_read(original, exported, rows, side, decoding), 1):
-        scores = [
-            fsum(read.log_probabilities) / len(read.log_probabilities) ** decoding.length_penalty
-            for read in pair
-        ]
+        scores = [_score(read, side[number - 1], decoding) for read in pair]
         difference = abs(scores[0] - scores[1])
         if not difference <= SAME:
             raise ExportError(
@@ -147,6 +146,36 @@ def _compare_scores(
             )
         largest = max(largest, difference)
     return largest
+
+
+def _count_ties(
+    original: Engine,
+    exported: Engine,
+    rows: Sequence[Row],
+    best: Sequence[Sequence[Hypothesis]],
+    decoding: DecodingConfig,
+) -> int:
+    """How many lines have two texts, all of them of the same score."""
+    parted = [i for i, pair in enumerate(zip(*best, strict=True)) if pair[0].ids != pair[1].ids]
+    for i in parted:
+        pair = [side[i] for side in best]
+        for engine in (original, exported):
+            read = engine.follow([rows[i]] * 2, [h.ids for h in pair])
+            scores = [_score(one, h, decoding) for one, h in zip(read, pair, strict=True)]
+            if not abs(scores[0] - scores[1]) <= TIE:
+                raise ExportError(
+                    f"the exported model is not the same: line {i + 1} of the check set becomes "
+                    f"another text, of score {scores[1]:.6f}, the original's has {scores[0]:.6f} "
+                    f"(at most {TIE:.0e} apart would be a tie)"
+                )
+    return len(parted)
+
+
+def _score(read: Followed, said: Hypothesis, decoding: DecodingConfig) -> float:
+    """What ranks a translation, by one model; EOS counts where it has ended."""
+    steps = len(said.ids) + said.finished
+    length: float = steps**decoding.length_penalty
+    return fsum(read.log_probabilities[:steps]) / length
 
 
 def _read(

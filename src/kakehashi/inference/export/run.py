@@ -7,7 +7,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -133,6 +133,8 @@ def _prove(
     check = CheckSet(check.name, [check.source[i] for i in visible], reference)
     rows = bundle.tokenizer.encode_batch(check.source)
     original, decoding = TorchEngine(bundle.model), bundle.config.decoding
+    if isinstance(engine, HuggingFaceEngine):
+        decoding = replace(decoding, patience=1.0)  # it has no other
     pieces = _compare_pieces(engine, check.source, rows)
     proof: Agreement | Likeness
     if quantization == "float32":
@@ -161,22 +163,17 @@ def _compare_pieces(engine: Engine, lines: Sequence[str], rows: Sequence[Row]) -
 
 
 def _said_of_exact(proof: Agreement, beam: int) -> list[str]:
-    ties = f" ({proof.greedy_ties:,} part at a tie)" if proof.greedy_ties else ""
+    greedy = f" ({proof.greedy_ties:,} part at a tie)" if proof.greedy_ties else ""
     said = [
         f"greedy search: the same text on {proof.greedy_identical:,} of {proof.lines:,} lines"
-        + ties,
+        + greedy,
         f"scores of {'all' if beam == 1 else 'both'} translations: at most "
         f"{proof.score_difference:.1e} apart ({SAME:.0e} is allowed)",
     ]
     if beam > 1:
-        parted = ""
-        if proof.by_search:
-            parted = (
-                f"; {proof.by_search:,} have another text because the two beams stop at different "
-                "moments: both models give both texts the same scores"
-            )
+        ties = f" ({proof.ties:,} have another text of the same score)" if proof.ties else ""
         said.insert(
-            1, f"beam {beam}: the same text on {proof.identical:,} of {proof.lines:,} lines{parted}"
+            1, f"beam {beam}: the same text on {proof.identical:,} of {proof.lines:,} lines{ties}"
         )
     return said
 
@@ -199,6 +196,7 @@ def _describe(folder: Path, source: Path, bundle: Bundle, to: str, report: str) 
     positions = POSITIONS if to == "ctranslate2" else HUGGINGFACE_POSITIONS
     decoding = bundle.config.decoding
     use = use.replace("BEAM", str(decoding.beam)).replace("PENALTY", f"{decoding.length_penalty:g}")
+    use = use.replace("PATIENCE", f"{decoding.patience:g}")
     text = readme(
         card.read_text(encoding="utf-8") if card.is_file() else "",
         "ctranslate2" if to == "ctranslate2" else "transformers",

@@ -215,7 +215,7 @@ def _generation(config: BundleConfig) -> dict[str, Any]:
     return {
         "num_beams": decoding.beam,
         "length_penalty": decoding.length_penalty,
-        "early_stopping": False,
+        "early_stopping": True,
         "max_length": min(longest + 1, POSITIONS),
         "pad_token_id": PAD,
         "bos_token_id": BOS,
