@@ -19,7 +19,7 @@ from kakehashi.inference.engine import Engine
 from kakehashi.inference.export.to_ctranslate2 import write_ctranslate2
 from kakehashi.inference.exported import load_exported
 from kakehashi.inference.torch_engine import TorchEngine
-from kakehashi.symbols import BOS, PAD, UNK
+from kakehashi.symbols import BOS, EOS, PAD, UNK
 
 POSITIONS = 40
 Rows = list[list[int]]
@@ -85,6 +85,65 @@ def test_coverage_is_counted_in_the_score(engines: tuple[Engine, Engine], rows: 
             total = sum(one.log_probabilities[:steps])
             assert h.log_probability == pytest.approx(total, abs=1e-4)
             assert h.score == pytest.approx(total / steps + 0.3 * np.log(attended).sum(), abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{}, {"repetition_penalty": 1.4}],
+    ids=str,
+)
+def test_greedy_search_has_coverage_in_its_score(
+    settings: dict[str, Any], engines: tuple[Engine, Engine], rows: Rows
+) -> None:
+    """CTranslate2 itself crashes on it."""
+    config = DecodingConfig(
+        **({"beam": 1, "coverage_penalty": 0.5, "max_ratio": 0.4, "max_extra": 5} | settings)
+    )
+    assert_same(*(engine.search(rows, config=config) for engine in engines))
+    prefixes = [Rules(prefix=tuple(row[:2])) for row in rows]
+    if config.repetition_penalty == 1:
+        assert_same(*(engine.search(rows, config=config, rules=prefixes) for engine in engines))
+
+
+@pytest.mark.parametrize(
+    ("settings", "rule"),
+    [
+        ({"min_ratio": 0.2}, Rules()),
+        ({"no_repeat_ngram": 2}, Rules()),
+        ({}, Rules(prefix=(9, 10))),
+        ({}, Rules(forbidden=((9, 10),))),
+    ],
+    ids=str,
+)
+def test_a_repetition_penalty_refuses_what_would_have_other_scores(
+    settings: dict[str, Any], rule: Rules, engines: tuple[Engine, Engine]
+) -> None:
+    config = DecodingConfig(**({"beam": 1, "repetition_penalty": 1.5} | settings))
+    with pytest.raises(ConfigError, match=r"repetition penalty together with .* --engine torch"):
+        engines[1].search([[9]], config=config, rules=[rule])
+
+
+def test_a_beam_ranks_the_whole_translation_after_a_prefix(
+    make: Make, tokenizer: Tokenizer, rows: Rows, tmp_path: Path
+) -> None:
+    """CTranslate2 itself ranks what stands after it.
+
+    And it lets a translation end right after a prefix only if nothing is more probable; here no
+    end is among the best there.
+    """
+    model = make(norm_position="post", bias=True)
+    model.output.silence[EOS] = 0.0
+    write_ctranslate2(tmp_path, model, tokenizer, quantization="float32", positions=POSITIONS)
+    pieces = tokenizer.pieces(range(tokenizer.vocab_size))
+    exported = CTranslate2Engine(tmp_path, pieces, positions=POSITIONS, silenced=True)
+    rules = [Rules(prefix=tuple(row[:2])) for row in rows]
+    for settings in ({}, {"coverage_penalty": 0.5}, {"length_penalty": 2.0}, {"max_extra": 3}):
+        config = DecodingConfig(**({"beam": 3, "max_ratio": 0.4, "max_extra": 5} | settings))
+        ours, theirs = (
+            e.search(rows, config=config, rules=rules, n_best=2)
+            for e in (TorchEngine(model), exported)
+        )
+        assert_same(ours, theirs)
 
 
 @pytest.mark.parametrize("patience", [1.0, 1.5, 3.0])
