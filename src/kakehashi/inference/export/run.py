@@ -65,6 +65,10 @@ def export_model(
         BundleError: for a model folder that cannot be used, or an output that exists.
     """
     output = Path(output).expanduser()
+    if output.exists() and output.samefile(Path.cwd()):
+        raise BundleError(
+            f"{output} is the folder that you are in, which cannot be replaced; give a new name"
+        )
     if output.exists() and (not output.is_dir() or any(output.iterdir())):
         raise BundleError(f"{output} exists already; give another name or move it away")
     bundle = load_bundle(path)
@@ -132,13 +136,14 @@ def _prove(
         reference = [reference[i] for i in visible]
     check = CheckSet(check.name, [check.source[i] for i in visible], reference)
     rows = bundle.tokenizer.encode_batch(check.source)
+    numbers = [i + 1 for i in visible]
     original, decoding = TorchEngine(bundle.model), bundle.config.decoding
     if isinstance(engine, HuggingFaceEngine):
         decoding = replace(decoding, patience=1.0)  # it has no other
-    pieces = _compare_pieces(engine, check.source, rows)
+    pieces = _compare_pieces(engine, check.source, rows, numbers)
     proof: Agreement | Likeness
     if quantization == "float32":
-        proof = prove_exact(original, engine, rows, decoding)
+        proof = prove_exact(original, engine, rows, decoding, numbers)
         said = _said_of_exact(proof, decoding.beam)
     else:
         target = bundle.config.target_language
@@ -148,7 +153,9 @@ def _prove(
     return "\n".join([f"checked on {check.name}, against the original:", *pieces, *said])
 
 
-def _compare_pieces(engine: Engine, lines: Sequence[str], rows: Sequence[Row]) -> list[str]:
+def _compare_pieces(
+    engine: Engine, lines: Sequence[str], rows: Sequence[Row], numbers: Sequence[int]
+) -> list[str]:
     """Whether the folder's own tokenizer does what the original's does, where it has one."""
     if not isinstance(engine, HuggingFaceEngine):
         return []
@@ -156,7 +163,7 @@ def _compare_pieces(engine: Engine, lines: Sequence[str], rows: Sequence[Row]) -
     for i in other:
         if not lines[i].startswith(">>") and SPACE not in lines[i]:
             raise ExportError(
-                f"the exported tokenizer is not the same: it takes line {i + 1} of the check set "
+                f"the exported tokenizer is not the same: it takes line {numbers[i]} of the check set "
                 "for other pieces"
             )
     return [f"tokenizer: the same pieces on {len(rows) - len(other):,} of {len(rows):,} lines"]
@@ -220,10 +227,11 @@ def _new_folder(output: Path) -> Iterator[Path]:
         yield temporary
         mask = os.umask(0)
         os.umask(mask)
-        temporary.chmod(0o777 & ~mask)
-        temporary.replace(output)
-    except OSError as error:
-        raise BundleError(f"cannot write {output}: {error.strerror or error}") from error
+        try:
+            temporary.chmod(0o777 & ~mask)
+            temporary.replace(output)
+        except OSError as error:
+            raise BundleError(f"cannot write {output}: {error.strerror or error}") from error
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
 
