@@ -32,7 +32,7 @@ def exported_folder(path: str | Path) -> Path:
     """The export that a path means: itself, or ``ctranslate2`` in a model folder or a run folder.
 
     Raises:
-        BundleError: where there is none; says how to make one, or that the model runs on torch only.
+        BundleError: where there is none; says how to make one, or that the model is for torch only.
     """
     path = Path(path).expanduser()
     for folder in (path, path / BESIDE, path / "model" / BESIDE):
@@ -104,7 +104,7 @@ def read_record(folder: Path) -> dict[str, Any]:
     for entry, sound in fits.items():
         if not sound:
             raise BundleError(
-                f"{folder / RECORD}: {entry} is {record[entry]!r}, which no export writes; copy the "
+                f"{folder / RECORD} is damaged: {entry} is not what an export writes there; copy the "
                 "folder again"
             )
     return record

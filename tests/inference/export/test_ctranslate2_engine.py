@@ -1,5 +1,6 @@
 """The CTranslate2 engine means by every setting what the torch engine means by it."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -147,7 +148,7 @@ def test_a_beam_ranks_the_whole_translation_after_a_prefix(
             assert h.score == pytest.approx(score, abs=1e-4)
 
 
-@pytest.mark.parametrize("patience", [1.0, 1.5, 3.0])
+@pytest.mark.parametrize("patience", [1.0, pytest.param(1.5, marks=pytest.mark.slow), 3.0])
 @pytest.mark.parametrize("length_penalty", [0.0, 1.0])
 @pytest.mark.parametrize("room", [1, 9])
 def test_the_beams_are_the_same(
@@ -252,6 +253,20 @@ def test_a_folder_that_is_no_export_or_damaged(
     folder = model / "ctranslate2"
     export_model(model, folder, to="ctranslate2", check=lambda: CheckSet("a line", ["Hund"]))
     load_exported(model)
+    record = json.loads((folder / "export.json").read_text())
+    for entry, wrong in (
+        ("positions", "x"),
+        ("silenced", 1),
+        ("files", []),
+        ("files", record["files"] | {"../../model/README.md": "0"}),
+        ("files", {}),
+    ):
+        (folder / "export.json").write_text(json.dumps(record | {entry: wrong}))
+        with pytest.raises(
+            BundleError, match=rf"export\.json is damaged: {entry} is not .*copy the"
+        ):
+            load_exported(folder)
+    (folder / "export.json").write_text(json.dumps(record))
     weights = bytearray((folder / "model.bin").read_bytes())
     weights[-2000] ^= 1
     (folder / "model.bin").write_bytes(weights)

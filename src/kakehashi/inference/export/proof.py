@@ -105,8 +105,8 @@ def prove_exact(
         gap = max(_gap(engine, rows[i], ours[i], theirs[i]) for engine in (original, exported))
         if not gap <= TIE:
             raise ExportError(
-                f"the exported model is not the same: in greedy search line {numbers[i]} of the check "
-                f"set parts at two pieces whose log probabilities differ by {gap:.1e} (at most "
+                f"the exported model is not the same: in greedy search line {numbers[i]} of the "
+                f"check set parts at two pieces whose log probabilities differ by {gap:.1e} (at most "
                 f"{TIE:.0e} would be a tie)"
             )
     largest = 0.0
@@ -181,8 +181,8 @@ def _count_ties(
             scores = [_score(one, h, decoding) for one, h in zip(read, pair, strict=True)]
             if not abs(scores[0] - scores[1]) <= TIE:
                 raise ExportError(
-                    f"the exported model is not the same: line {numbers[i]} of the check set becomes "
-                    f"another text, of score {scores[1]:.6f}, the original's has {scores[0]:.6f} "
+                    f"the exported model is not the same: line {numbers[i]} of the check set "
+                    f"becomes another text, of score {scores[1]:.6f}, the original's has {scores[0]:.6f} "
                     f"(at most {TIE:.0e} apart would be a tie)"
                 )
     return len(parted)

@@ -29,7 +29,7 @@ from kakehashi.inference.export.proof import (
     prove_alike,
     prove_exact,
 )
-from kakehashi.inference.export.readme import CTRANSLATE2, HUGGINGFACE, readme
+from kakehashi.inference.export.readme import CTRANSLATE2, HUGGINGFACE, SILENCE, readme
 from kakehashi.inference.export.to_ctranslate2 import POSITIONS, write_ctranslate2
 from kakehashi.inference.export.to_huggingface import POSITIONS as HUGGINGFACE_POSITIONS
 from kakehashi.inference.export.to_huggingface import write_huggingface
@@ -79,7 +79,7 @@ def export_model(
             record, engine = _to_huggingface(folder, bundle)
         lines = check() or drawn_check_set(bundle.tokenizer, bundle.config.max_length)
         report = _prove(record, bundle, engine, lines, quantization)
-        _describe(folder, bundle_folder(path), bundle, to, report)
+        _describe(folder, bundle_folder(path), bundle, record, report)
         _write_record(folder, record)
     return f"{output} ({_megabytes(output)}), {quantization}\n{report}"
 
@@ -163,8 +163,8 @@ def _compare_pieces(
     for i in other:
         if not lines[i].startswith(">>") and SPACE not in lines[i]:
             raise ExportError(
-                f"the exported tokenizer is not the same: it takes line {numbers[i]} of the check set "
-                "for other pieces"
+                f"the exported tokenizer is not the same: it takes line {numbers[i]} of the check "
+                "set for other pieces"
             )
     return [f"tokenizer: the same pieces on {len(rows) - len(other):,} of {len(rows):,} lines"]
 
@@ -196,14 +196,23 @@ def _said_of_alike(proof: Likeness) -> list[str]:
     return [*said, f"exported: {proof.bleu}", f"original: {proof.original}"]
 
 
-def _describe(folder: Path, source: Path, bundle: Bundle, to: str, report: str) -> None:
+def _describe(
+    folder: Path, source: Path, bundle: Bundle, record: dict[str, Any], report: str
+) -> None:
     """The card, and which sentences were trained on."""
-    card = source / CARD
+    card, to = source / CARD, record["to"]
     use = CTRANSLATE2 if to == "ctranslate2" else HUGGINGFACE
     positions = POSITIONS if to == "ctranslate2" else HUGGINGFACE_POSITIONS
     decoding = bundle.config.decoding
-    use = use.replace("BEAM", str(decoding.beam)).replace("PENALTY", f"{decoding.length_penalty:g}")
-    use = use.replace("PATIENCE", f"{decoding.patience:g}")
+    for name, value in {
+        "BEAM": str(decoding.beam),
+        "PENALTY": f"{decoding.length_penalty:g}",
+        "PATIENCE": f"{decoding.patience:g}",
+        "RATIO": f"{decoding.max_ratio:g}",
+        "EXTRA": str(decoding.max_extra),
+        "SILENCE": "" if record["silenced"] else SILENCE,
+    }.items():
+        use = use.replace(name, value)
     text = readme(
         card.read_text(encoding="utf-8") if card.is_file() else "",
         "ctranslate2" if to == "ctranslate2" else "transformers",
