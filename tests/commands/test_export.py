@@ -87,6 +87,7 @@ def test_the_words_of_the_readme_work(
     program = (folder / "README.md").read_text().split("```python\n")[1].split("```")[0]
     expected = kakehashi("translate", model, stdin=b"Guten Morgen!\n").out.decode().strip()
     monkeypatch.chdir(folder)
+    monkeypatch.setattr("sys.stdin", io.StringIO("Guten Morgen!\n"))
     with redirect_stdout(io.StringIO()) as said:
         exec(program, {})
     assert expected and expected in said.getvalue()
@@ -100,8 +101,46 @@ def test_what_cannot_be_exported_is_said_in_a_sentence(
         assert ended.status == 1
         assert "recurrent model" in ended.err and "--engine torch" in ended.err
     ended = kakehashi("translate", model_folder, "--engine", "ctranslate2", stdin=b"Hund\n")
-    assert ended.status == 1 and "kakehashi export" in ended.err and not ended.out
+    assert ended.status == 1 and "recurrent model" in ended.err and not ended.out
+    assert "kakehashi export" not in ended.err
     assert not list(tmp_path.iterdir())
+
+
+def test_what_is_no_model_for_torch_or_has_no_export_says_what_to_do(
+    model: Path, kakehashi: Kakehashi
+) -> None:
+    ended = kakehashi("translate", model, "--engine", "ctranslate2", stdin=b"Hund\n")
+    assert f"kakehashi export '{model}' --to ctranslate2 -o '{model}/ctranslate2'" in ended.err
+    folder = model.parent / "other"
+    folder.mkdir()
+    for name in ("export.json", "config.json"):
+        (folder / name).write_text("{}")
+    ended = kakehashi("translate", folder, stdin=b"Hund\n")
+    assert ended.status == 1 and "add --engine ctranslate2" in ended.err
+    (folder / "model.safetensors").write_text("")
+    ended = kakehashi("translate", folder, stdin=b"Hund\n")
+    assert ended.status == 1 and "export for transformers" in ended.err
+
+
+def test_the_current_folder_is_refused_at_once(
+    model: Path, kakehashi: Kakehashi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = tmp_path / "empty"
+    place.mkdir()
+    monkeypatch.chdir(place)
+    ended = kakehashi("export", model, "--to", "ctranslate2", "-o", ".")
+    assert ended.status == 1 and "the folder that you are in" in ended.err
+
+
+def test_nothing_is_fetched_to_check_on(tmp_path: Path) -> None:
+    from kakehashi.commands.export import _is_here
+    from kakehashi.data.config import DataConfig
+
+    data = DataConfig(root=str(tmp_path))
+    assert not _is_here(data)
+    (tmp_path / "tatoeba").mkdir()
+    (tmp_path / "tatoeba" / "sentences.tsv").write_text("")
+    assert _is_here(data)
 
 
 def test_words_that_do_not_go_together(model: Path, kakehashi: Kakehashi) -> None:

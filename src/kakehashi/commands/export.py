@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
+    from kakehashi.data.config import DataConfig
     from kakehashi.inference.export.check_set import CheckSet
 
 
@@ -50,8 +51,8 @@ def export(
     """Write a Transformer for CTranslate2 or transformers, and prove that it does the same.
 
     Both models translate a check set: --check-source, or else the validation text of the run that
-    MODEL stands in, or else lines drawn from the model's vocabulary. Unless they agree, nothing is
-    left of the export and the exit status is 1.
+    MODEL stands in, where its corpus is at hand, or else lines drawn from the model's vocabulary.
+    Unless they agree, nothing is left of the export and the exit status is 1.
     """
     if quantization is Quantization.int8 and to is Runtime.huggingface:
         raise typer.BadParameter("--quantization int8 is for --to ctranslate2")
@@ -95,7 +96,7 @@ def _given(source: Path, reference: Path | None) -> "CheckSet":
 
 
 def _validation(model: Path) -> "CheckSet | None":
-    """The validation text of the run around a model, if its data can be had from here."""
+    """The validation text of the run around a model, if its data are here already."""
     from kakehashi.commands.averaged import validation_text
     from kakehashi.commands.config import read_config
     from kakehashi.commands.saved import saved_config
@@ -110,10 +111,26 @@ def _validation(model: Path) -> "CheckSet | None":
     if run is None or not (run / "config.yaml").is_file():
         return None
     try:
-        text = validation_text(run, read_config(saved_config(run)))
+        config = read_config(saved_config(run))
+        if not _is_here(config.data):
+            note("the run's corpus is not here; checking on drawn lines instead")
+            return None
+        text = validation_text(run, config)
     except KakehashiError as error:
         note(f"the run's validation text cannot be had ({error}); checking on drawn lines instead")
         return None
     return CheckSet(
         f"{len(text.source):,} lines of the run's validation text", text.source, text.reference
     )
+
+
+def _is_here(data: "DataConfig") -> bool:
+    """Whether the corpus can be read without fetching anything."""
+    from kakehashi.data.corpora.tatoeba import sentences_place
+    from kakehashi.data.reading import expand
+
+    if data.kind == "tatoeba":
+        return sentences_place(expand(data.root)).is_file()
+    if data.kind == "hub":
+        return data.hub_path is not None and expand(data.hub_path).is_dir()
+    return True

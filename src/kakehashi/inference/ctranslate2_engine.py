@@ -26,6 +26,8 @@ from kakehashi.inference.engine import Followed, Row
 from kakehashi.inference.packages import ctranslate2
 from kakehashi.symbols import BOS, EOS, PAD
 
+LEAST_ATTENDED = 1e-6
+"""As in ``decoding.coverage``, which needs torch."""
 NO_PENALTY = 1e-9
 """A length penalty that is none in float32, and not 0."""
 
@@ -95,27 +97,33 @@ class CTranslate2Engine:
         """See ``Engine``; beam and greedy search, with forced prefixes and forbidden phrases.
 
         Raises:
-            ConfigError: for a diverse beam, sampling, and required phrases.
+            ConfigError: for a diverse beam, sampling, required phrases, and penalties together with
+                what they do not go together with here.
             DataError: for a sentence, or a limit of its translation, beyond the model's positions.
         """
         given = [Rules()] * len(rows) if rules is None else list(rules)
-        _refuse(method, given)
+        _refuse(method, given, config, self._silenced)
         limits = [
             max(most_pieces(len(row) + 1, config), len(rule.prefix) + 1)
             for row, rule in zip(rows, given, strict=True)
         ]
         self._check_lengths(max(*limits, *(len(row) + 1 for row in rows)))
+        changed = not self._silenced or rules is not None
+        changed = changed or config.min_ratio > 0 or config.no_repeat_ngram > 0
+        # CTranslate2 leaves prefixes out of what it ranks, and changes it where pieces are barred:
+        # all that its beam finds is ranked again.
+        seen = enough(config.beam, config.patience) if changed else n_best
         found: list[list[_Found]] = [[] for _ in rows]
         for group, call in _calls(rows, given, config):
             call = replace(call, allow_unknown=allow_unknown)  # noqa: PLW2901
             limit = max(limits[i] for i in group)
-            results = self._translate([rows[i] for i in group], call, limit, n_best)
+            results = self._translate([rows[i] for i in group], call, limit, seen)
             for i, hypotheses in zip(group, results, strict=True):
                 found[i] = hypotheses
                 alone = replace(call, prefixes=[given[i].prefix])
                 if any(not h.finished or h.steps > limits[i] for h in hypotheses):
                     # A lower limit than its neighbours': once more by itself.
-                    found[i] = self._translate([rows[i]], alone, limits[i], n_best)[0]
+                    found[i] = self._translate([rows[i]], alone, limits[i], seen)[0]
                 if not all(h.finished for h in found[i]):
                     # It comes to its limit, where those that have ended may be crowded out. As it
                     # was not through before, more patience changes nothing but shows all it found.
@@ -123,7 +131,6 @@ class CTranslate2Engine:
                     alone = replace(alone, config=patient)
                     every = enough(config.beam, patient.patience)
                     found[i] = self._translate([rows[i]], alone, limits[i], every)[0]
-        changed = not self._silenced or rules is not None
         return self._ranked(rows, found, config, n_best, changed)
 
     def follow(
@@ -169,7 +176,8 @@ class CTranslate2Engine:
             patience=call.config.patience,
             num_hypotheses=n_best,
             length_penalty=call.config.length_penalty or (NO_PENALTY if n_best > 1 else 0.0),
-            coverage_penalty=call.config.coverage_penalty,
+            # Greedy search ranks nothing, and with a coverage penalty CTranslate2 crashes in it.
+            coverage_penalty=call.config.coverage_penalty if call.config.beam > 1 else 0.0,
             repetition_penalty=call.config.repetition_penalty,
             no_repeat_ngram_size=call.config.no_repeat_ngram,
             disable_unk=not (self._silenced or call.allow_unknown),
@@ -202,33 +210,28 @@ class CTranslate2Engine:
     ) -> list[list[Hypothesis]]:
         """The n best of each, those that have ended if any did, by the model's own sums.
 
-        CTranslate2 forms its sums over the pieces that are not barred; where some may be, or where
-        they are ``changed`` otherwise, they are formed anew.
+        CTranslate2 forms its sums over the pieces that are not barred, and without those of a
+        prefix; where they may be ``changed`` by that they are formed anew.
         """
         ended = [[h for h in hypotheses if h.finished] or hypotheses for hypotheses in found]
-        barred = changed or config.min_ratio > 0 or config.no_repeat_ngram > 0 or not all(rows)
-        penalised = config.coverage_penalty > 0 or config.repetition_penalty != 1
-        sums = self._sums(rows, ended) if barred or penalised else None
-        ranked = []
-        for i, hypotheses in enumerate(ended):
-            best = []
-            for j, h in enumerate(hypotheses):
-                length = h.steps**config.length_penalty
-                total = h.score * length if sums is None else sums[i][j]
-                score = h.score if penalised else total / length
-                best.append(Hypothesis(h.ids, score, total, h.finished))
-            best.sort(key=lambda h: -h.score)
-            ranked.append(best[:n_best])
-        return ranked
-
-    def _sums(self, rows: Sequence[Row], found: list[list[_Found]]) -> list[list[float]]:
-        """The model's own log probability of each hypothesis, by forced decoding."""
-        flat = [(i, h) for i, hypotheses in enumerate(found) for h in hypotheses]
-        read = self.follow([rows[i] for i, _ in flat], [h.ids for _, h in flat])
-        sums: list[list[float]] = [[] for _ in rows]
+        repeating, covering = config.repetition_penalty != 1, config.coverage_penalty > 0
+        flat = [(i, h) for i, hypotheses in enumerate(ended) for h in hypotheses]
+        read: list[Followed] | list[None] = [None] * len(flat)
+        if changed or repeating or covering or not all(rows):
+            chosen = [rows[i] for i, _ in flat], [h.ids for _, h in flat]
+            read = self.follow(*chosen, attending=covering)
+        ranked: list[list[Hypothesis]] = [[] for _ in rows]
         for (i, h), followed in zip(flat, read, strict=True):
-            sums[i].append(fsum(followed.log_probabilities[: h.steps]))
-        return sums
+            length = h.steps**config.length_penalty
+            total = h.score * length
+            if followed is not None:
+                total = fsum(followed.log_probabilities[: h.steps])
+            # Only CTranslate2 knows what a repetition penalty makes of the sum.
+            score = h.score if repeating else total / length
+            if covering and not (repeating and config.beam > 1):  # with a beam it is in there
+                score += _coverage(followed, h.steps, config.coverage_penalty)
+            ranked[i].append(Hypothesis(h.ids, score, total, h.finished))
+        return [sorted(best, key=lambda h: -h.score)[:n_best] for best in ranked]
 
     def _source(self, rows: Sequence[Row]) -> list[list[str]]:
         end = self._pieces[EOS]
@@ -252,7 +255,14 @@ def most_pieces(source: int, config: DecodingConfig) -> int:
     return floor(source * config.max_ratio) + config.max_extra
 
 
-def _refuse(method: Method, rules: Sequence[Rules]) -> None:
+def _coverage(followed: Followed | None, steps: int, weight: float) -> float:
+    """The coverage penalty of a translation, see ``decoding.coverage``."""
+    assert followed is not None and followed.attention is not None
+    attended = followed.attention[:steps].sum(axis=0, dtype=np.float64)
+    return weight * float(np.log(attended.clip(LEAST_ATTENDED, 1)).sum())
+
+
+def _refuse(method: Method, rules: Sequence[Rules], config: DecodingConfig, silenced: bool) -> None:
     """Name what CTranslate2 does not do as this project has it."""
     if isinstance(method, DiverseBeam):
         raise ConfigError("the ctranslate2 engine has no diverse beam: use --engine torch")
@@ -263,6 +273,21 @@ def _refuse(method: Method, rules: Sequence[Rules]) -> None:
         )
     if any(rule.required for rule in rules):
         raise ConfigError("the ctranslate2 engine knows no required phrases: use --engine torch")
+    beside = {
+        "a forced prefix": any(rule.prefix for rule in rules),
+        "forbidden phrases": any(rule.forbidden for rule in rules),
+        "a minimum length": config.min_ratio > 0,
+        "no repeated n-grams": config.no_repeat_ngram > 0,
+        "a model that may say reserved pieces": not silenced,
+    }
+    for what, given in beside.items():
+        # CTranslate2 shares out the probability of barred pieces and leaves out that of prefixes,
+        # and the sums with the penalty, unlike the model's own, cannot be formed anew.
+        if given and config.repetition_penalty != 1:
+            raise ConfigError(
+                "the ctranslate2 engine has other scores with a repetition penalty together with "
+                f"{what}: use --engine torch"
+            )
 
 
 @dataclass(frozen=True)
@@ -285,7 +310,7 @@ def _calls(
     for place, (row, rule) in enumerate(zip(rows, rules, strict=True)):
         least = floor((len(row) + 1) * config.min_ratio)
         # In a batch CTranslate2 counts padding and neighbours into a sentence's coverage.
-        alone = place if config.coverage_penalty else 0
+        alone = place if config.coverage_penalty and config.beam > 1 else 0
         groups.setdefault((least, tuple(rule.forbidden), alone), []).append(place)
     for (least, forbidden, _), group in groups.items():
         yield group, _Call(config, least, forbidden, [rules[i].prefix for i in group])

@@ -8,12 +8,15 @@ Beside CTranslate2's own files (``model.bin``, ``config.json``, ``shared_vocabul
 import hashlib
 import json
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from kakehashi.data.tokenizer import Tokenizer
 from kakehashi.errors import BundleError, TokenizerError
 from kakehashi.inference.ctranslate2_engine import CTranslate2Engine
+from kakehashi.inference.folder import bundle_folder, read_config
 from kakehashi.inference.settings import BundleConfig, parse_settings
+from kakehashi.models.config import RNNConfig
 
 MODEL, SETTINGS, RECORD, TOKENIZER = (
     "model.bin",
@@ -29,7 +32,7 @@ def exported_folder(path: str | Path) -> Path:
     """The export that a path means: itself, or ``ctranslate2`` in a model folder or a run folder.
 
     Raises:
-        BundleError: where there is none; says how to make one.
+        BundleError: where there is none; says how to make one, or that the model is for torch only.
     """
     path = Path(path).expanduser()
     for folder in (path, path / BESIDE, path / "model" / BESIDE):
@@ -37,9 +40,15 @@ def exported_folder(path: str | Path) -> Path:
             return folder
     if not path.exists():
         raise BundleError(f"there is no model folder {path} (looked from {Path.cwd()})")
+    config = read_config(bundle_folder(path))
+    if isinstance(config.model, RNNConfig):
+        raise BundleError(
+            f"{path} is a recurrent model, and CTranslate2 runs Transformers only: use --engine "
+            "torch"
+        )
     raise BundleError(
-        f"{path} has not been exported for CTranslate2; do it once, with: "
-        f"kakehashi export {path} --to ctranslate2 -o {path / BESIDE}"
+        f"{path} has not been exported for CTranslate2; do it once, with: kakehashi export "
+        f"{quote(str(path))} --to ctranslate2 -o {quote(str(path / BESIDE))}"
     )
 
 
@@ -84,6 +93,20 @@ def read_record(folder: Path) -> dict[str, Any]:
         raise BundleError(f"{folder / RECORD} is damaged ({error}); copy it again") from error
     if not isinstance(record, dict) or not {"files", "positions", "silenced"} <= record.keys():
         raise BundleError(f"{folder / RECORD} is not the record of an export; copy it again")
+    files = record["files"]
+    fits = {
+        "files": isinstance(files, dict)
+        and files.keys() >= {MODEL, TOKENIZER}
+        and all(name == Path(name).name and isinstance(sha, str) for name, sha in files.items()),
+        "positions": type(record["positions"]) is int and record["positions"] > 0,
+        "silenced": type(record["silenced"]) is bool,
+    }
+    for entry, sound in fits.items():
+        if not sound:
+            raise BundleError(
+                f"{folder / RECORD} is damaged: {entry} is not what an export writes there; copy the "
+                "folder again"
+            )
     return record
 
 

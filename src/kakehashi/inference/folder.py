@@ -20,6 +20,8 @@ CONFIG, WEIGHTS, TOKENIZER, CARD = (
     "README.md",
 )
 TRAINING_HASHES = "training_hashes.safetensors"
+EXPORTED = "export.json"
+"""Stands in an exported folder, and in no model folder."""
 
 
 def bundle_folder(path: str | Path) -> Path:
@@ -59,6 +61,16 @@ def training_sentences(path: str | Path) -> TrainingSentences | None:
 def read_config(folder: Path) -> BundleConfig:
     """What config.json says; raises BundleError where it is missing or damaged."""
     name = str(folder / CONFIG)
+    if (folder / EXPORTED).is_file() and not (folder / WEIGHTS).is_file():
+        raise BundleError(
+            f"{folder} is an export for CTranslate2: add --engine ctranslate2, or give the model "
+            "folder that it was made of"
+        )
+    if (folder / EXPORTED).is_file():
+        raise BundleError(
+            f"{folder} is an export for transformers, and its README.md says how to use it there; "
+            "give the model folder that it was made of"
+        )
     try:
         text = read_content(folder, CONFIG).decode("utf-8")
     except UnicodeDecodeError as error:

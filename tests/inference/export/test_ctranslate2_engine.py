@@ -1,5 +1,6 @@
 """The CTranslate2 engine means by every setting what the torch engine means by it."""
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -88,7 +89,67 @@ def test_coverage_is_counted_in_the_score(engines: tuple[Engine, Engine], rows: 
             assert h.score == pytest.approx(total / steps + 0.3 * np.log(attended).sum(), abs=1e-4)
 
 
-@pytest.mark.parametrize("patience", [1.0, 1.5, 3.0])
+@pytest.mark.parametrize(
+    "settings",
+    [{}, {"repetition_penalty": 1.4}],
+    ids=str,
+)
+def test_greedy_search_has_coverage_in_its_score(
+    settings: dict[str, Any], engines: tuple[Engine, Engine], rows: Rows
+) -> None:
+    """CTranslate2 itself crashes on it."""
+    config = DecodingConfig(
+        **({"beam": 1, "coverage_penalty": 0.5, "max_ratio": 0.4, "max_extra": 5} | settings)
+    )
+    assert_same(*(engine.search(rows, config=config) for engine in engines))
+    prefixes = [Rules(prefix=tuple(row[:2])) for row in rows]
+    if config.repetition_penalty == 1:
+        assert_same(*(engine.search(rows, config=config, rules=prefixes) for engine in engines))
+
+
+@pytest.mark.parametrize(
+    ("settings", "rule"),
+    [
+        ({"min_ratio": 0.2}, Rules()),
+        ({"no_repeat_ngram": 2}, Rules()),
+        ({}, Rules(prefix=(9, 10))),
+        ({}, Rules(forbidden=((9, 10),))),
+    ],
+    ids=str,
+)
+def test_a_repetition_penalty_refuses_what_would_have_other_scores(
+    settings: dict[str, Any], rule: Rules, engines: tuple[Engine, Engine]
+) -> None:
+    config = DecodingConfig(**({"beam": 1, "repetition_penalty": 1.5} | settings))
+    with pytest.raises(ConfigError, match=r"repetition penalty together with .* --engine torch"):
+        engines[1].search([[9]], config=config, rules=[rule])
+
+
+@pytest.mark.parametrize("coverage", [0.0, 0.5])
+def test_a_beam_ranks_the_whole_translation_after_a_prefix(
+    coverage: float, engines: tuple[Engine, Engine], rows: Rows
+) -> None:
+    """CTranslate2 itself ranks what stands after it.
+
+    (It lets a translation end right after a prefix only if nothing is more probable, so the beams
+    of the two engines cannot be compared with a model that is as eager to end as this one.)
+    """
+    original, exported = engines
+    config = DecodingConfig(beam=4, max_ratio=0.4, max_extra=9, coverage_penalty=coverage)
+    rules = [Rules(prefix=tuple(row[:2])) for row in rows]
+    every, best = (exported.search(rows, config=config, rules=rules, n_best=n) for n in (4, 1))
+    assert_same([found[:1] for found in every], best)
+    for row, found in zip(rows, every, strict=True):
+        read = original.follow([row] * len(found), [h.ids for h in found], attending=True)
+        for h, one in zip(found, read, strict=True):
+            assert one.attention is not None
+            steps = len(h.ids) + h.finished
+            attended = np.minimum(one.attention[:steps].sum(0), 1.0)
+            score = sum(one.log_probabilities[:steps]) / steps + coverage * np.log(attended).sum()
+            assert h.score == pytest.approx(score, abs=1e-4)
+
+
+@pytest.mark.parametrize("patience", [1.0, pytest.param(1.5, marks=pytest.mark.slow), 3.0])
 @pytest.mark.parametrize("length_penalty", [0.0, 1.0])
 @pytest.mark.parametrize("room", [1, 9])
 def test_the_beams_are_the_same(
@@ -218,6 +279,20 @@ def test_a_folder_that_is_no_export_or_damaged(
     folder = model / "ctranslate2"
     export_model(model, folder, to="ctranslate2", check=lambda: CheckSet("a line", ["Hund"]))
     load_exported(model)
+    record = json.loads((folder / "export.json").read_text())
+    for entry, wrong in (
+        ("positions", "x"),
+        ("silenced", 1),
+        ("files", []),
+        ("files", record["files"] | {"../../model/README.md": "0"}),
+        ("files", {}),
+    ):
+        (folder / "export.json").write_text(json.dumps(record | {entry: wrong}))
+        with pytest.raises(
+            BundleError, match=rf"export\.json is damaged: {entry} is not .*copy the"
+        ):
+            load_exported(folder)
+    (folder / "export.json").write_text(json.dumps(record))
     weights = bytearray((folder / "model.bin").read_bytes())
     weights[-2000] ^= 1
     (folder / "model.bin").write_bytes(weights)

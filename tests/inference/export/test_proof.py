@@ -80,6 +80,12 @@ def test_another_text_of_the_beam_passes_only_at_a_tie_of_both_models() -> None:
         prove_exact(ours, theirs, [[9]], DECODING)
 
 
+def test_lines_are_numbered_as_in_the_check_set() -> None:
+    ours, theirs = Scripted([5, 6], [5, 6], PRICES), Scripted([5], [5, 6], PRICES)
+    with pytest.raises(ExportError, match=r"line 3 of the check set"):
+        prove_exact(ours, theirs, [[9]], DECODING, [3])
+
+
 def test_the_same_text_at_other_scores_is_not_the_same() -> None:
     prices = PRICES | {(5, 6): [-1.0, -1.001, -0.1]}
     ours, theirs = Scripted([5, 6], [5, 6], PRICES), Scripted([5, 6], [5, 6], prices)

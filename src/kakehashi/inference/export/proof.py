@@ -79,13 +79,25 @@ def translations(engine: Engine, rows: Sequence[Row], config: DecodingConfig) ->
 
 
 def prove_exact(
-    original: Engine, exported: Engine, rows: Sequence[Row], decoding: DecodingConfig
+    original: Engine,
+    exported: Engine,
+    rows: Sequence[Row],
+    decoding: DecodingConfig,
+    numbers: Sequence[int] | None = None,
 ) -> Agreement:
     """Ask the three questions; see the module.
+
+    Args:
+        original: the model that was exported.
+        exported: what was made of it.
+        rows: lines to translate with both, none of them empty.
+        decoding: the model's own search.
+        numbers: those of the lines in the check set, for errors; None: counted from 1.
 
     Raises:
         ExportError: with the first line on which the models differ, and by how much.
     """
+    numbers = numbers or range(1, len(rows) + 1)
     greedy = replace(decoding, beam=1)
     ours, theirs = (translations(engine, rows, greedy) for engine in (original, exported))
     parted = [i for i, (a, b) in enumerate(zip(ours, theirs, strict=True)) if a.ids != b.ids]
@@ -93,8 +105,8 @@ def prove_exact(
         gap = max(_gap(engine, rows[i], ours[i], theirs[i]) for engine in (original, exported))
         if not gap <= TIE:
             raise ExportError(
-                f"the exported model is not the same: in greedy search line {i + 1} of the check "
-                f"set parts at two pieces whose log probabilities differ by {gap:.1e} (at most "
+                f"the exported model is not the same: in greedy search line {numbers[i]} of the "
+                f"check set parts at two pieces whose log probabilities differ by {gap:.1e} (at most "
                 f"{TIE:.0e} would be a tie)"
             )
     largest = 0.0
@@ -103,8 +115,10 @@ def prove_exact(
     else:
         best = [ours, theirs]
     for side in (ours, *best):
-        largest = max(largest, _compare_scores(original, exported, rows, side, decoding))
-    ties = _count_ties(original, exported, rows, best, decoding) if decoding.beam > 1 else 0
+        largest = max(largest, _compare_scores(original, exported, rows, side, decoding, numbers))
+    ties = 0
+    if decoding.beam > 1:
+        ties = _count_ties(original, exported, rows, best, decoding, numbers)
     differing = sum(a.ids != b.ids for a, b in zip(*best, strict=True))
     return Agreement(
         lines=len(rows),
@@ -133,10 +147,12 @@ def _compare_scores(
     rows: Sequence[Row],
     side: Sequence[Hypothesis],
     decoding: DecodingConfig,
+    numbers: Sequence[int],
 ) -> float:
     largest = 0.0
-    for number, pair in enumerate(_read(original, exported, rows, side, decoding), 1):
-        scores = [_score(read, side[number - 1], decoding) for read in pair]
+    both = _read(original, exported, rows, side, decoding)
+    for number, said, pair in zip(numbers, side, both, strict=True):
+        scores = [_score(read, said, decoding) for read in pair]
         difference = abs(scores[0] - scores[1])
         if not difference <= SAME:
             raise ExportError(
@@ -154,6 +170,7 @@ def _count_ties(
     rows: Sequence[Row],
     best: Sequence[Sequence[Hypothesis]],
     decoding: DecodingConfig,
+    numbers: Sequence[int],
 ) -> int:
     """How many lines have two texts, all of them of the same score."""
     parted = [i for i, pair in enumerate(zip(*best, strict=True)) if pair[0].ids != pair[1].ids]
@@ -164,8 +181,8 @@ def _count_ties(
             scores = [_score(one, h, decoding) for one, h in zip(read, pair, strict=True)]
             if not abs(scores[0] - scores[1]) <= TIE:
                 raise ExportError(
-                    f"the exported model is not the same: line {i + 1} of the check set becomes "
-                    f"another text, of score {scores[1]:.6f}, the original's has {scores[0]:.6f} "
+                    f"the exported model is not the same: line {numbers[i]} of the check set "
+                    f"becomes another text, of score {scores[1]:.6f}, the original's has {scores[0]:.6f} "
                     f"(at most {TIE:.0e} apart would be a tie)"
                 )
     return len(parted)

@@ -7,6 +7,8 @@ USE = re.compile(r"^## How to use it\n.*?(?=^## |\Z)", re.DOTALL | re.MULTILINE)
 
 CTRANSLATE2 = """\
 ```python
+import sys
+
 import ctranslate2
 import sentencepiece
 
@@ -14,17 +16,18 @@ folder = "."  # the folder that this file stands in
 pieces = sentencepiece.SentencePieceProcessor(model_file=f"{folder}/tokenizer.model")
 translator = ctranslate2.Translator(folder)
 
-source = [pieces.encode(line, out_type=str) + ["</s>"] for line in ["Guten Morgen!"]]
-found = translator.translate_batch(
-    source,
-    beam_size=BEAM,
-    patience=PATIENCE,
-    length_penalty=PENALTY,
-    max_input_length=0,
-    min_decoding_length=0,
-)
-for result in found:
-    print(pieces.decode(result.hypotheses[0]))
+for line in sys.stdin:  # a sentence in each
+    source = pieces.encode(line.strip(), out_type=str) + ["</s>"]
+    found = translator.translate_batch(
+        [source],
+        beam_size=BEAM,
+        patience=PATIENCE,
+        length_penalty=PENALTY,
+        max_input_length=0,
+        max_decoding_length=int(RATIO * len(source)) + EXTRA,
+        min_decoding_length=0,SILENCE
+    )
+    print(pieces.decode(found[0].hypotheses[0]))
 ```
 
 `max_input_length=0` keeps CTranslate2 from cutting long lines. The model has positions for
@@ -35,15 +38,23 @@ kakehashi translate FOLDER --engine ctranslate2 < lines.txt
 ```
 """
 
+SILENCE = """
+        suppress_sequences=[["<pad>"], ["<s>"]],
+        disable_unk=True,"""
+"""Of a model that might say reserved pieces."""
+
 HUGGINGFACE = """\
 ```python
+import sys
+
 from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 
 folder = "."  # the folder that this file stands in
 tokenizer = AutoTokenizer.from_pretrained(folder)
 model = AutoModelForSeq2SeqLM.from_pretrained(folder)
 
-batch = tokenizer(["Guten Morgen!"], return_tensors="pt", padding=True)
+lines = sys.stdin.read().splitlines()  # a sentence in each
+batch = tokenizer(lines, return_tensors="pt", padding=True)
 found = model.generate(**batch)
 print(tokenizer.batch_decode(found, skip_special_tokens=True))
 ```

@@ -29,7 +29,7 @@ from kakehashi.inference.export.proof import (
     prove_alike,
     prove_exact,
 )
-from kakehashi.inference.export.readme import CTRANSLATE2, HUGGINGFACE, readme
+from kakehashi.inference.export.readme import CTRANSLATE2, HUGGINGFACE, SILENCE, readme
 from kakehashi.inference.export.to_ctranslate2 import POSITIONS, write_ctranslate2
 from kakehashi.inference.export.to_huggingface import POSITIONS as HUGGINGFACE_POSITIONS
 from kakehashi.inference.export.to_huggingface import write_huggingface
@@ -65,6 +65,10 @@ def export_model(
         BundleError: for a model folder that cannot be used, or an output that exists.
     """
     output = Path(output).expanduser()
+    if output.exists() and output.samefile(Path.cwd()):
+        raise BundleError(
+            f"{output} is the folder that you are in, which cannot be replaced; give a new name"
+        )
     if output.exists() and (not output.is_dir() or any(output.iterdir())):
         raise BundleError(f"{output} exists already; give another name or move it away")
     bundle = load_bundle(path)
@@ -75,7 +79,7 @@ def export_model(
             record, engine = _to_huggingface(folder, bundle)
         lines = check() or drawn_check_set(bundle.tokenizer, bundle.config.max_length)
         report = _prove(record, bundle, engine, lines, quantization)
-        _describe(folder, bundle_folder(path), bundle, to, report)
+        _describe(folder, bundle_folder(path), bundle, record, report)
         _write_record(folder, record)
     return f"{output} ({_megabytes(output)}), {quantization}\n{report}"
 
@@ -132,13 +136,14 @@ def _prove(
         reference = [reference[i] for i in visible]
     check = CheckSet(check.name, [check.source[i] for i in visible], reference)
     rows = bundle.tokenizer.encode_batch(check.source)
+    numbers = [i + 1 for i in visible]
     original, decoding = TorchEngine(bundle.model), bundle.config.decoding
     if isinstance(engine, HuggingFaceEngine):
         decoding = replace(decoding, patience=1.0)  # it has no other
-    pieces = _compare_pieces(engine, check.source, rows)
+    pieces = _compare_pieces(engine, check.source, rows, numbers)
     proof: Agreement | Likeness
     if quantization == "float32":
-        proof = prove_exact(original, engine, rows, decoding)
+        proof = prove_exact(original, engine, rows, decoding, numbers)
         said = _said_of_exact(proof, decoding.beam)
     else:
         target = bundle.config.target_language
@@ -148,7 +153,9 @@ def _prove(
     return "\n".join([f"checked on {check.name}, against the original:", *pieces, *said])
 
 
-def _compare_pieces(engine: Engine, lines: Sequence[str], rows: Sequence[Row]) -> list[str]:
+def _compare_pieces(
+    engine: Engine, lines: Sequence[str], rows: Sequence[Row], numbers: Sequence[int]
+) -> list[str]:
     """Whether the folder's own tokenizer does what the original's does, where it has one."""
     if not isinstance(engine, HuggingFaceEngine):
         return []
@@ -156,8 +163,8 @@ def _compare_pieces(engine: Engine, lines: Sequence[str], rows: Sequence[Row]) -
     for i in other:
         if not lines[i].startswith(">>") and SPACE not in lines[i]:
             raise ExportError(
-                f"the exported tokenizer is not the same: it takes line {i + 1} of the check set "
-                "for other pieces"
+                f"the exported tokenizer is not the same: it takes line {numbers[i]} of the check "
+                "set for other pieces"
             )
     return [f"tokenizer: the same pieces on {len(rows) - len(other):,} of {len(rows):,} lines"]
 
@@ -189,14 +196,23 @@ def _said_of_alike(proof: Likeness) -> list[str]:
     return [*said, f"exported: {proof.bleu}", f"original: {proof.original}"]
 
 
-def _describe(folder: Path, source: Path, bundle: Bundle, to: str, report: str) -> None:
+def _describe(
+    folder: Path, source: Path, bundle: Bundle, record: dict[str, Any], report: str
+) -> None:
     """The card, and which sentences were trained on."""
-    card = source / CARD
+    card, to = source / CARD, record["to"]
     use = CTRANSLATE2 if to == "ctranslate2" else HUGGINGFACE
     positions = POSITIONS if to == "ctranslate2" else HUGGINGFACE_POSITIONS
     decoding = bundle.config.decoding
-    use = use.replace("BEAM", str(decoding.beam)).replace("PENALTY", f"{decoding.length_penalty:g}")
-    use = use.replace("PATIENCE", f"{decoding.patience:g}")
+    for name, value in {
+        "BEAM": str(decoding.beam),
+        "PENALTY": f"{decoding.length_penalty:g}",
+        "PATIENCE": f"{decoding.patience:g}",
+        "RATIO": f"{decoding.max_ratio:g}",
+        "EXTRA": str(decoding.max_extra),
+        "SILENCE": "" if record["silenced"] else SILENCE,
+    }.items():
+        use = use.replace(name, value)
     text = readme(
         card.read_text(encoding="utf-8") if card.is_file() else "",
         "ctranslate2" if to == "ctranslate2" else "transformers",
@@ -220,10 +236,11 @@ def _new_folder(output: Path) -> Iterator[Path]:
         yield temporary
         mask = os.umask(0)
         os.umask(mask)
-        temporary.chmod(0o777 & ~mask)
-        temporary.replace(output)
-    except OSError as error:
-        raise BundleError(f"cannot write {output}: {error.strerror or error}") from error
+        try:
+            temporary.chmod(0o777 & ~mask)
+            temporary.replace(output)
+        except OSError as error:
+            raise BundleError(f"cannot write {output}: {error.strerror or error}") from error
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
 
