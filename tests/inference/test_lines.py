@@ -235,3 +235,32 @@ def test_a_real_model_may_say_the_unknown_piece(
     found = translator.translate([line], Options(beam=2, copy_unknown=True))[0].text
     assert "鷗外" not in plain and "\u2047" not in plain
     assert "鷗外" in found and "\u2047" not in found
+
+
+BREAKS = "\n\r\x0b\x0c\x1c\x1d\x1e\x1f\x85\u2028\u2029"
+
+
+@pytest.mark.parametrize("target", ["en", "ja"])
+@pytest.mark.parametrize("given", [{}, {"split": True}])
+def test_breaks_of_the_source_stay_out(
+    tokenizer: Tokenizer, target: str, given: dict[str, Any]
+) -> None:
+    """Between sentences and parts, in tags and comments, in references and placeholders."""
+    lines = [
+        f"Der Hund schläft.{c}Er träumt.{c}\x00{c}Er ist <b{c}a='x{c}y'>gut</b>." for c in BREAKS
+    ]
+    lines += [f"<!-- a{c} --><br{c}/>Er&#10;kam. Sie{c} <i></i{c}> schläft.{c}" for c in BREAKS]
+    lines += ["<br\n/>", "Er kam.\r\nSie schläft."]
+    for options in (
+        Options(**given, n_best=2, markup=m, details=d) for m in (0, 1) for d in (0, 1)
+    ):
+        found = copier(tokenizer, target=target, max_length=24).translate(lines, options)
+        assert len(found) == len(lines)
+        for line, translation in zip(lines, found, strict=True):
+            assert translation.text == translation.hypotheses[0].text
+            for candidate in translation.hypotheses:
+                assert len(candidate.text.splitlines()) == 1
+                assert not any(c in candidate.text for c in BREAKS + "\x00")
+            words = [word for word in ("Hund", "schläft", "träumt", "gut") if word in line]
+            assert all(word in translation.text for word in words)
+        assert found[-1].text.split() == ["Er", "kam.", "Sie", "schläft."]

@@ -55,6 +55,8 @@ class Writer:
         warnings = line.warnings(self.config.max_length) + self._changed(line, best[0].text)
         if line.marked.elements:
             best = tuple(self._tagged(line, candidate) for candidate in best)
+        # Of pieces, gaps and tags: whatever a line holds, its translation is one line.
+        best = tuple(replace(candidate, text=one_line(candidate.text)) for candidate in best)
         tokens: tuple[str, ...] = ()
         if self.options.details:
             tokens = tuple(chain.from_iterable(self.tokens(part.row) for part in line.parts))

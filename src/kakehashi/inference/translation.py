@@ -9,7 +9,8 @@ from math import exp, fsum
 from kakehashi.inference.alignment import Pairs
 from kakehashi.inference.placing import Link
 
-_CONTROL = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x9f]")
+_BREAK = re.compile("[\n\x0b\x0c\r\x1c-\x1f\x85\u2028\u2029\u2581]")
+_CONTROL = re.compile("\r(?=\n)|[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f]")
 
 
 @dataclass(frozen=True)
@@ -120,4 +121,10 @@ def _joined(way: Sequence[Candidate], joints: Sequence[str]) -> Candidate:
 
 def one_line(text: str) -> str:
     """The text on one line: no break of any kind, no control character, no mark for a space."""
-    return _CONTROL.sub("", " ".join(text.replace("\u2581", " ").splitlines()))
+    return _BREAK.sub(" ", _CONTROL.sub("", text))
+
+
+def places_on_one_line(text: str) -> list[int]:
+    """Where each character of a text stands, or would, in ``one_line`` of it; its end last."""
+    gone = {found.start() for found in _CONTROL.finditer(text)}
+    return list(accumulate((at not in gone for at in range(len(text))), initial=0))
