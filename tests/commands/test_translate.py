@@ -155,8 +155,8 @@ def test_options_that_contradict_each_other_are_refused(
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--diverse", 2], "a diverse beam of 3 cannot be shared out evenly to 2 groups"),
-        (["--min-ratio", 3], "it must be from 0 to decoding.max_ratio, 0.1"),
+        (["--diverse", 2, "--beam", 3], "3 cannot be shared out evenly to 2 groups (--diverse)"),
+        (["--min-ratio", 3], "error: min_ratio is 3.0; it must be from 0 to max_ratio, 0.1"),
         (["--sample", "--temperature", 0], "the temperature is 0.0"),
         (["--copy-unknown"], "there is nothing to copy"),
         (["--keep", "("], "keep is no regular expression"),
@@ -210,7 +210,7 @@ def test_a_phrase_that_finds_no_room_is_warned_of(kakehashi: Any, model_folder: 
     words = ["--require", "house", "--require", "a very long phrase indeed", "--format", "jsonl"]
     ended = kakehashi("translate", model_folder, *words, stdin=b"\nHund\n")
     blank, record = map(json.loads, ended.out.splitlines())
-    assert blank["warnings"] == []
+    assert "line 1 has nothing to translate" in blank["warnings"][0]
     (warning,) = [one for one in record["warnings"] if "required" in one]
     assert warning.startswith("line 2: the translation lacks the required ")
     assert "'a very long phrase indeed': there was no room for it" in warning
@@ -231,6 +231,9 @@ def test_a_phrase_that_finds_no_room_is_warned_of(kakehashi: Any, model_folder: 
         ('{"text": "x", "required": "y"}', '"required" is "y"; it must be a list of strings'),
         ('{"text": "x", "forbidden": [1]}', '"forbidden" is [1]; it must be a list of strings'),
         ('{"text": "x", "required": ["y"], "forbidden": ["y"]}', "'y' is required"),
+        ('{"text": "x", "text": "y"}', "it has the key 'text' twice"),
+        ('{"text": "x\\ud83d y"}', "has \\ud83d, half of a character"),
+        ('{"text": "x", "required": ["\\udead"]}', "has \\udead, half of a character"),
         (json.dumps({"text": "x", "required": [f"y{i}" for i in range(9)]}), "9 required phrases"),
     ],
 )
@@ -243,6 +246,19 @@ def test_a_line_that_is_no_request_is_named(
     assert ended.out.count(b"\n") == 1  # the line before it
     assert "error: standard input, line 2" in ended.err
     assert message in ended.err.replace("\n", " ")
+
+
+@pytest.mark.parametrize("split", [[], ["--split"]])
+@pytest.mark.parametrize("markup", [[], ["--markup"]])
+def test_breaks_in_json_make_no_more_lines(
+    kakehashi: Any, model_folder: Path, split: list[str], markup: list[str]
+) -> None:
+    texts = ["Guten Tag.\nDer Hund.\u2028Ja!", "<b\na='x'>Hund</b>\r\n<br>", "\n"]
+    stdin = "".join(json.dumps({"text": text}) + "\n" for text in texts).encode()
+    words = ["--input-format", "jsonl", *split, *markup, "--n-best", 2]
+    ended = kakehashi("translate", model_folder, *words, stdin=stdin)
+    rows = ended.out.decode().splitlines()
+    assert [row.split(" ||| ")[0] for row in rows] == ["1", "1", "2", "2", "3"]
 
 
 def test_a_long_line_is_noted_on_stderr_with_its_number(kakehashi: Any, model_folder: Path) -> None:
