@@ -1,5 +1,6 @@
 """`kakehashi translate`: as many lines out as in, and nothing else on stdout."""
 
+import io
 import json
 import os
 import subprocess
@@ -378,6 +379,34 @@ def test_a_batch_size_of_one_answers_line_by_line(model_folder: Path) -> None:
             assert json.loads(process.stdout.readline())["line"] == number
         process.stdin.close()
         assert process.wait() == 0
+
+
+class Terminal(io.TextIOWrapper):
+    """Standard input that somebody types into."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(("words", "size"), [([], 1), (["--batch-size", 3], 3)])
+def test_a_terminal_is_answered_line_by_line_unless_told_otherwise(
+    kakehashi: Any,
+    model_folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    words: list[Any],
+    size: int,
+) -> None:
+    asked: list[int | None] = []
+    stream = Translator.stream
+
+    def noted(self: Translator, lines: Any, options: Any = None) -> Any:
+        asked.append(options.batch_size)
+        return stream(self, lines, options)
+
+    monkeypatch.setattr(Translator, "stream", noted)
+    monkeypatch.setattr(io, "TextIOWrapper", Terminal)
+    ended = kakehashi("translate", model_folder, *words, stdin=TEXT)
+    assert (ended.status, asked) == (0, [size])
 
 
 def test_a_pipe_can_be_read_and_written_by_name(model_folder: Path, tmp_path: Path) -> None:
