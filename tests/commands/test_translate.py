@@ -232,7 +232,7 @@ def test_a_phrase_that_finds_no_room_is_warned_of(kakehashi: Any, model_folder: 
         ('{"text": "x", "required": "y"}', '"required" is "y"; it must be a list of strings'),
         ('{"text": "x", "forbidden": [1]}', '"forbidden" is [1]; it must be a list of strings'),
         ('{"text": "x", "required": ["y"], "forbidden": ["y"]}', "'y' is required"),
-        ('{"text": "x", "text": "y"}', "it has the key 'text' twice"),
+        ('{"text": "x", "text": "y"}', "line 2 has the key 'text' twice"),
         ('{"text": "x\\ud83d y"}', "has \\ud83d, half of a character"),
         ('{"text": "x", "required": ["\\udead"]}', "has \\udead, half of a character"),
         (json.dumps({"text": "x", "required": [f"y{i}" for i in range(9)]}), "9 required phrases"),

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from kakehashi.errors import ConfigError, DataError
@@ -84,7 +85,7 @@ def json_object(line: str, where: str) -> dict[str, Any]:
             has; naming ``where``.
     """
     try:
-        found = json.loads(line, object_pairs_hook=_without_doubles)
+        found = json.loads(line, object_pairs_hook=partial(_without_doubles, where))
         json.dumps(found, ensure_ascii=False).encode()
     except UnicodeEncodeError as error:
         half = ord(error.object[error.start])
@@ -98,12 +99,12 @@ def json_object(line: str, where: str) -> dict[str, Any]:
     return found
 
 
-def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _without_doubles(where: str, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
         keys = [key for key, _ in pairs]
         twice = next(key for key in keys if keys.count(key) > 1)
-        raise ValueError(f"it has the key {twice!r} twice")
+        raise DataError(f"{where} has the key {twice!r} twice")
     return found
 
 
