@@ -328,3 +328,10 @@ def test_published_scores_from_the_command_line(kakehashi: Any, shared_folder: P
     refused = kakehashi(*words, folder / "transformer-5-19-base2-ckpt-20.txt")
     assert refused.status == 1
     assert "have 1,001 and 1,000 lines" in refused.err
+
+
+def test_a_seed_is_for_samples(kakehashi: Any, model_folder: Path, words: list[object]) -> None:
+    ended = kakehashi("evaluate", model_folder, *words, "--seed", 3)
+    assert ended.status == 2
+    told = " ".join(ended.err.replace("│", " ").split())
+    assert "--seed is for samples: give --mbr too" in told  # it has no --sample

@@ -1,5 +1,6 @@
 """`kakehashi translate`: as many lines out as in, and nothing else on stdout."""
 
+import io
 import json
 import os
 import subprocess
@@ -156,8 +157,8 @@ def test_options_that_contradict_each_other_are_refused(
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--diverse", 2], "a diverse beam of 3 cannot be shared out evenly to 2 groups"),
-        (["--min-ratio", 3], "it must be from 0 to decoding.max_ratio, 0.1"),
+        (["--diverse", 2, "--beam", 3], "3 cannot be shared out evenly to 2 groups (--diverse)"),
+        (["--min-ratio", 3], "error: min_ratio is 3.0; it must be from 0 to max_ratio, 0.1"),
         (["--sample", "--temperature", 0], "the temperature is 0.0"),
         (["--copy-unknown"], "there is nothing to copy"),
         (["--keep", "("], "keep is no regular expression"),
@@ -211,7 +212,7 @@ def test_a_phrase_that_finds_no_room_is_warned_of(kakehashi: Any, model_folder: 
     words = ["--require", "house", "--require", "a very long phrase indeed", "--format", "jsonl"]
     ended = kakehashi("translate", model_folder, *words, stdin=b"\nHund\n")
     blank, record = map(json.loads, ended.out.splitlines())
-    assert blank["warnings"] == []
+    assert "line 1 has nothing to translate" in blank["warnings"][0]
     (warning,) = [one for one in record["warnings"] if "required" in one]
     assert warning.startswith("line 2: the translation lacks the required ")
     assert "'a very long phrase indeed': there was no room for it" in warning
@@ -232,6 +233,9 @@ def test_a_phrase_that_finds_no_room_is_warned_of(kakehashi: Any, model_folder: 
         ('{"text": "x", "required": "y"}', '"required" is "y"; it must be a list of strings'),
         ('{"text": "x", "forbidden": [1]}', '"forbidden" is [1]; it must be a list of strings'),
         ('{"text": "x", "required": ["y"], "forbidden": ["y"]}', "'y' is required"),
+        ('{"text": "x", "text": "y"}', "line 2 has the key 'text' twice"),
+        ('{"text": "x\\ud83d y"}', "has \\ud83d, half of a character"),
+        ('{"text": "x", "required": ["\\udead"]}', "has \\udead, half of a character"),
         (json.dumps({"text": "x", "required": [f"y{i}" for i in range(9)]}), "9 required phrases"),
     ],
 )
@@ -244,6 +248,19 @@ def test_a_line_that_is_no_request_is_named(
     assert ended.out.count(b"\n") == 1  # the line before it
     assert "error: standard input, line 2" in ended.err
     assert message in ended.err.replace("\n", " ")
+
+
+@pytest.mark.parametrize("split", [[], ["--split"]])
+@pytest.mark.parametrize("markup", [[], ["--markup"]])
+def test_breaks_in_json_make_no_more_lines(
+    kakehashi: Any, model_folder: Path, split: list[str], markup: list[str]
+) -> None:
+    texts = ["Guten Tag.\nDer Hund.\u2028Ja!", "<b\na='x'>Hund</b>\r\n<br>", "\n"]
+    stdin = "".join(json.dumps({"text": text}) + "\n" for text in texts).encode()
+    words = ["--input-format", "jsonl", *split, *markup, "--n-best", 2]
+    ended = kakehashi("translate", model_folder, *words, stdin=stdin)
+    rows = ended.out.decode().splitlines()
+    assert [row.split(" ||| ")[0] for row in rows] == ["1", "1", "2", "2", "3"]
 
 
 def test_a_long_line_is_noted_on_stderr_with_its_number(kakehashi: Any, model_folder: Path) -> None:
@@ -370,6 +387,34 @@ def test_a_batch_size_of_one_answers_line_by_line(model_folder: Path) -> None:
             assert json.loads(process.stdout.readline())["line"] == number
         process.stdin.close()
         assert process.wait() == 0
+
+
+class Terminal(io.TextIOWrapper):
+    """Standard input that somebody types into."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(("words", "size"), [([], 1), (["--batch-size", 3], 3)])
+def test_a_terminal_is_answered_line_by_line_unless_told_otherwise(
+    kakehashi: Any,
+    model_folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    words: list[Any],
+    size: int,
+) -> None:
+    asked: list[int | None] = []
+    stream = Translator.stream
+
+    def noted(self: Translator, lines: Any, options: Any = None) -> Any:
+        asked.append(options.batch_size)
+        return stream(self, lines, options)
+
+    monkeypatch.setattr(Translator, "stream", noted)
+    monkeypatch.setattr(io, "TextIOWrapper", Terminal)
+    ended = kakehashi("translate", model_folder, *words, stdin=TEXT)
+    assert (ended.status, asked) == (0, [size])
 
 
 def test_a_pipe_can_be_read_and_written_by_name(model_folder: Path, tmp_path: Path) -> None:

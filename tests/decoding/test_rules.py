@@ -1,7 +1,9 @@
 """The rules of a sentence, by themselves."""
 
 import pytest
+import torch
 
+from kakehashi.decoding.required import Required, _automaton
 from kakehashi.decoding.rules import Rules
 from kakehashi.errors import ConfigError
 from kakehashi.symbols import BOS, EOS, PAD
@@ -36,3 +38,11 @@ def test_no_rules_are_empty() -> None:
 def test_rules_without_sense_are_refused(fields: dict[str, object], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         Rules(**fields)  # type: ignore[arg-type]
+
+
+def test_what_is_made_of_phrases_is_made_once_for_all_lines() -> None:
+    rules = Rules(required=((5, 6), (6, 7), (9,)))
+    _automaton.cache_clear()
+    for _ in range(3):
+        Required.of([rules] * 20, torch.tensor([9] * 20), eager=False)
+    assert _automaton.cache_info().misses == 1

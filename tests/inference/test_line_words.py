@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from kakehashi.data.tokenizer import ESCAPE, SPACE, Tokenizer
 from kakehashi.inference.alignment import pharaoh, word_alignment
-from kakehashi.inference.line_words import NONE, line_words, piece_words, written_words
-from kakehashi.inference.translation import one_line
+from kakehashi.inference.line_words import NONE, line_words, piece_words
+from kakehashi.inference.spelling import spelled_translation
 
 SPACES = " \t\u00a0\u3000\u2028\u0085\x1f\x0b"
 # A list, not st.text: there one alphabet is made of all three, and odd characters would be rare.
@@ -46,7 +46,6 @@ def numbered(text: str, words: list[int]) -> list[str]:
 @given(text=TEXTS)
 def test_words_are_what_white_space_divides(text: str) -> None:
     assert numbered(text, line_words(text)) == text.split()
-    assert numbered(text, written_words(text)) == one_line(text).split()
 
 
 @given(text=TEXTS)
@@ -95,8 +94,9 @@ def test_whatever_a_model_writes_has_its_places(
         assert spans == sorted(spans, key=lambda span: span[0])
         covered = {at for begin, end in spans for at in range(begin, end)}
         assert covered == set(range(len(text)))
-        inside = piece_words(tokenizer.pieces(ids), spans, written_words(text))
-        words = one_line(text).split()
+        written = spelled_translation(tokenizer, ids)
+        words = written.text.split()
+        inside = piece_words(tokenizer.pieces(ids), written.pieces, line_words(written.text))
         assert {number for held in inside for number in held} == set(range(len(words)))
 
 

@@ -11,6 +11,7 @@ import torch
 from kakehashi.data.tokenizer import Tokenizer
 from kakehashi.decoding.config import DecodingConfig
 from kakehashi.decoding.hypothesis import Hypothesis
+from kakehashi.decoding.methods import DiverseBeam
 from kakehashi.errors import ConfigError
 from kakehashi.inference.engine import Followed, Row
 from kakehashi.inference.options import Options
@@ -235,3 +236,85 @@ def test_a_real_model_may_say_the_unknown_piece(
     found = translator.translate([line], Options(beam=2, copy_unknown=True))[0].text
     assert "鷗外" not in plain and "\u2047" not in plain
     assert "鷗外" in found and "\u2047" not in found
+
+
+BREAKS = "\n\r\x0b\x0c\x1c\x1d\x1e\x1f\x85\u2028\u2029"
+
+
+@pytest.mark.parametrize("target", ["en", "ja"])
+@pytest.mark.parametrize("given", [{}, {"split": True}])
+def test_breaks_of_the_source_stay_out(
+    tokenizer: Tokenizer, target: str, given: dict[str, Any]
+) -> None:
+    """Between sentences and parts, in tags and comments, in references and placeholders."""
+    lines = [
+        f"Der Hund schläft.{c}Er träumt.{c}\x00{c}Er ist <b{c}a='x{c}y'>gut</b>." for c in BREAKS
+    ]
+    lines += [f"<!-- a{c} --><br{c}/>Er&#10;kam. Sie{c} <i></i{c}> schläft.{c}" for c in BREAKS]
+    lines += ["<br\n/>", "Er kam.\r\nSie schläft."]
+    for options in (
+        Options(**given, n_best=2, markup=m, details=d) for m in (0, 1) for d in (0, 1)
+    ):
+        found = copier(tokenizer, target=target, max_length=24).translate(lines, options)
+        assert len(found) == len(lines)
+        for line, translation in zip(lines, found, strict=True):
+            assert translation.text == translation.hypotheses[0].text
+            for candidate in translation.hypotheses:
+                assert len(candidate.text.splitlines()) == 1
+                assert not any(c in candidate.text for c in BREAKS + "\x00")
+            words = [word for word in ("Hund", "schläft", "träumt", "gut") if word in line]
+            assert all(word in translation.text for word in words)
+        assert found[-1].text.split() == ["Er", "kam.", "Sie", "schläft."]
+
+
+def test_candidates_are_read_once_more_in_batches_of_the_usual_size(tokenizer: Tokenizer) -> None:
+    translator = copier(tokenizer)
+    lines = ["Der Hund", "schläft", "Die Katze", "Das Kind schläft gut"]
+    plain = translator.translate(lines, Options(n_best=5, details=True))
+    sizes: list[int] = []
+    follow = translator.engine.follow
+
+    def counted(rows: Any, targets: Any, **given: Any) -> Any:
+        sizes.append(len(rows))
+        return follow(rows, targets, **given)
+
+    translator.engine.follow = counted
+    assert translator.translate(lines, Options(n_best=5, details=True)) == plain
+    assert sum(sizes) == 20
+    assert max(sizes) <= 4  # the batch size
+
+
+def test_a_blank_line_has_no_prefix_and_that_is_said(tokenizer: Tokenizer) -> None:
+    requests = [
+        Request("", prefix="The"),
+        Request(" ", required=["dog"]),
+        Request("", forbidden=["dog"]),
+        Request("<br>", prefix="The"),
+    ]
+    found = copier(tokenizer).translate(requests, Options(markup=True))
+    assert [each.text for each in found] == ["", "", "", "<br>"]
+    assert ["nothing to translate" in " ".join(each.warnings) for each in found] == [1, 1, 0, 1]
+    assert found[1].warnings[0].startswith("line 2 ")
+
+
+def test_forbidden_phrases_that_come_out_all_the_same_are_told(tokenizer: Tokenizer) -> None:
+    translator = copier(tokenizer)  # which keeps to no rules
+    request = Request("Der Hund hundert Mal", forbidden=["Hund", "undert", "Katze"])
+    (found,) = translator.translate([request], Options(n_best=2))
+    assert found.warnings == (
+        "line 1: the translation has the forbidden 'Hund' in other pieces",
+        "line 1: translation 2 has the forbidden 'Hund' in other pieces",
+    )
+
+
+def test_a_diverse_beam_is_made_up_to_its_groups(tokenizer: Tokenizer) -> None:
+    model = DecodingConfig(beam=5)
+    assert Options(method=DiverseBeam(3)).search(model).beam == 6
+    assert Options(method=DiverseBeam(5)).search(model).beam == 5
+    assert Options(method=DiverseBeam(3), n_best=6).search(model).beam == 6
+    with pytest.raises(ConfigError, match=r"beam of 5 .* multiple of 3 \(--beam\)"):
+        Options(method=DiverseBeam(3), beam=5).search(model)
+    with pytest.raises(
+        ConfigError, match=r"^min_ratio is 3.0; it must be from 0 to max_ratio, 2.0"
+    ):
+        Options(min_ratio=3.0).search(model)

@@ -176,3 +176,29 @@ def _relation(one: tuple[int, int], other: tuple[int, int]) -> str:
     if one[0] < other[0] and other[1] < one[1]:
         return "around"
     return "inside" if other[0] < one[0] and one[1] < other[1] else "cross"
+
+
+@pytest.mark.parametrize(
+    "text", ["<!-- " * 40_000, "<b " * 60_000, "&a" * 100_000, "<a b='" * 40_000]
+)
+def test_what_never_becomes_a_tag_takes_no_longer_than_its_length(text: str) -> None:
+    assert take_out(text).elements == ()
+
+
+def test_many_tags_take_no_longer_than_their_number() -> None:
+    """Each closing tag is looked up among all that wait."""
+    marked = take_out("<b>" * 10_000 + "x" + "</i>" * 10_000)
+    assert [element.alone for element in marked.elements] == [True, True]
+
+
+@pytest.mark.parametrize("depth", [99, 100, 101, 3000])
+def test_pairs_in_pairs_without_end(depth: int) -> None:
+    """Beyond a hundred the tags stand alone: all come out, in order, and nothing gives way."""
+    line = "<b>" * depth + "Hund" + "</b>" * depth + " da"
+    marked = take_out(line)
+    links = [Link(0, 4, 0, 4), Link(5, 7, 5, 7)]
+    assert put_back(marked, marked.plain, links, True) == line
+    element, pairs = marked.elements[0], 1
+    while element.inner and not element.inner[0].alone:
+        element, pairs = element.inner[0], pairs + 1
+    assert pairs == min(depth, 100)

@@ -88,6 +88,29 @@ def test_the_best_of_all_combinations(lists: list[list[int]], n_best: int) -> No
     assert len({way.text for way in found}) == len(found)
 
 
+def test_draws_of_parts_stay_together_in_their_order() -> None:
+    rows = [[("a", -2.0), ("b", -1.0), ("c", -9.0)], [("x", -5.0), ("y", -7.0)]]
+    parts = [[Candidate(text, score, score) for text, score in row] for row in rows]
+    for n_best in (1, 2, 3, 5):
+        found = join_parts(parts, n_best, [" "], ranked=False)
+        assert [each.text for each in found] == ["a x", "b y", "c y"][:n_best]
+    assert join_parts(parts, 2, [" "], ranked=False)[0].score == -3.5
+
+
+def test_equal_sums_stay_in_the_order_of_the_parts() -> None:
+    part = [Candidate("a", -0.1, 0.0), Candidate("b", -0.3, 0.0), Candidate("c", -0.7, 0.0)]
+    found = join_parts([part] * 3, 7, ["", ""])
+    assert [each.text for each in found] == ["aaa", "aab", "aba", "baa", "abb", "bab", "bba"]
+
+
+def test_many_parts_with_many_candidates() -> None:
+    """A hundred parts of a hundred: the ways number 10 ** 200."""
+    part = [Candidate(str(k), -k / 7, 0.0) for k in range(100)]
+    found = join_parts([part] * 100, 100, [" "] * 99)
+    assert [each.score for each in found] == sorted((c.score for c in found), reverse=True)
+    assert found[-1].text.count("1") == 1 and len({each.text for each in found}) == 100
+
+
 def test_an_empty_translation_of_a_part_leaves_no_gap() -> None:
     parts = [Candidate("a", -1.0, -3.0), Candidate("", -2.0, -2.0), Candidate("b", -3.0, -6.0)]
     joined = Candidate("a b", -2.0, -11.0)

@@ -33,3 +33,12 @@ def test_what_is_told_of_them() -> None:
     told = changed_placeholders(source, "{a} %d #12", patterns, ["{known}"])
     assert told == "lacks {a} %s, adds %d"
     assert changed_placeholders(source, "", [], []) == ""
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["w" * 200_000, "%" + "0" * 200_000, "a.b-" * 50_000 + "@", "http://" + "." * 200_000],
+)
+def test_long_lines_take_no_longer_than_their_length(text: str) -> None:
+    """Time in the square of the length would be hours here."""
+    assert not [match for match in placeholders(text, [PLACEHOLDER]) if len(match[0]) > 2]

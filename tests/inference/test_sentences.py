@@ -48,7 +48,7 @@ def test_sentences_of_languages(language: str, expected: list[str]) -> None:
         (" ", " ", ""),
         ("", " ", ""),
         ("\t", "\t", "\t"),
-        ("\n\n", "\n\n", "\n\n"),
+        ("\n\n", "  ", "  "),
         ("  ", "  ", "  "),
     ],
 )

@@ -88,3 +88,21 @@ def test_an_empty_source_has_nothing_to_copy(bare: Tokenizer) -> None:
     attention = np.ones((2, 1), np.float32)
     assert copy_unknown(given, spelled_source(bare, "", []), attention) == given
     assert spelled_translation(bare, []).text == ""
+
+
+def test_long_translations_are_decoded_a_fixed_number_of_times(
+    bare: Tokenizer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = 0
+    decode = bare.decode
+
+    def counted(ids: Any) -> str:
+        nonlocal calls
+        calls += 1
+        return decode(ids)
+
+    monkeypatch.setattr(bare, "decode", counted)
+    ids = bare.encode("Der Hund schläft. " * 20)
+    spelled = spelled_translation(bare, ids)
+    assert calls == 1
+    assert "".join(spelled.text[start:end] for start, end in spelled.pieces) == spelled.text

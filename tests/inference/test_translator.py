@@ -359,3 +359,22 @@ def test_words_of_translations_and_of_given_pairs_are_aligned_alike(
             early = [i for i, _ in told.hypotheses[0].alignment if i < half]
             assert 0 < len(early) < len(told.hypotheses[0].alignment)
             assert max(i for i, _ in told.hypotheses[0].word_alignment) > len(line.split()) // 2
+
+
+def test_samples_of_a_line_in_parts_are_the_same_however_many(translator: Translator) -> None:
+    line = "Der Hund schläft. Die Katze sitzt. Das Kind spielt."
+    few, many = (
+        [h.text for h in translator.translate([line], Options(**given, n_best=n))[0].hypotheses]
+        for n, given in ((3, SAMPLED), (12, SAMPLED))
+    )
+    assert few == many[:3]
+    parts = translator.translate(
+        line.replace(". ", ".\n").split("\n"), Options(**SAMPLED, n_best=3)
+    )
+    assert few == [
+        " ".join(part.hypotheses[draw].text for part in parts if part.hypotheses[draw].text)
+        for draw in range(3)
+    ]
+
+
+SAMPLED: dict[str, Any] = {"split": True, "method": Sampling(seed=5)}

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from kakehashi.errors import ConfigError, DataError
@@ -80,14 +81,30 @@ def json_object(line: str, where: str) -> dict[str, Any]:
     """The JSON object of a line.
 
     Raises:
-        DataError: where it is not one, naming ``where``.
+        DataError: where it is not one, has a key twice, or half of a surrogate pair, which no text
+            has; naming ``where``.
     """
     try:
-        found = json.loads(line)
+        found = json.loads(line, object_pairs_hook=partial(_without_doubles, where))
+        json.dumps(found, ensure_ascii=False).encode()
+    except UnicodeEncodeError as error:
+        half = ord(error.object[error.start])
+        raise DataError(
+            f"{where} has \\u{half:04x}, half of a character without its other half"
+        ) from error
     except (ValueError, RecursionError) as error:
         raise DataError(f"{where} is not JSON: {error}") from error
     if not isinstance(found, dict):
         raise DataError(f"{where} is not a JSON object, such as " + '{"text": "Guten Tag!"}')
+    return found
+
+
+def _without_doubles(where: str, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise DataError(f"{where} has the key {twice!r} twice")
     return found
 
 

@@ -192,7 +192,7 @@ def load_translator(
 
 def search_options(
     *,
-    sample: bool = False,
+    sample: bool | None = None,
     diverse: int | None = None,
     diversity: float | None = None,
     mbr: int | None = None,
@@ -204,6 +204,8 @@ def search_options(
 ) -> "Options":
     """Options of a call; ``given`` are those that have the same name there.
 
+    ``sample`` is None for a command that has no such option.
+
     Raises:
         typer.BadParameter: for options that contradict each other.
         ConfigError: for one out of range.
@@ -211,7 +213,7 @@ def search_options(
     from kakehashi.decoding.methods import BEAM, DiverseBeam, Method, Sampling
     from kakehashi.inference.options import MinimumRisk, Options
 
-    ways = {"--sample": sample, "--diverse": diverse is not None, "--mbr": mbr is not None}
+    ways = {"--sample": bool(sample), "--diverse": diverse is not None, "--mbr": mbr is not None}
     chosen = [name for name, asked in ways.items() if asked]
     if len(chosen) > 1:
         raise typer.BadParameter(
@@ -221,7 +223,8 @@ def search_options(
     drawing: dict[str, Any] = {name: value for name, value in settings.items() if value is not None}
     drawn = sample or mbr is not None
     if drawing and not drawn:
-        raise typer.BadParameter(f"{_named(drawing)} is for samples: give --sample or --mbr too")
+        ways_to_draw = "--mbr" if sample is None else "--sample or --mbr"
+        raise typer.BadParameter(f"{_named(drawing)} is for samples: give {ways_to_draw} too")
     if diversity is not None and diverse is None:
         raise typer.BadParameter("--diversity is for a diverse beam: give --diverse too")
     ranking = ("beam", "patience", "length_penalty", "coverage_penalty")

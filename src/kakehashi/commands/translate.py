@@ -60,7 +60,9 @@ def translate(
     n_best: Annotated[
         int,
         typer.Option(
-            min=1, rich_help_panel=LINES, help="Translations of each line, at most --beam."
+            min=1,
+            rich_help_panel=LINES,
+            help="Translations of each line: up to --beam, --mbr's samples, or any with --sample.",
         ),
     ] = 1,
     beam: given.Beam = None,
@@ -80,11 +82,18 @@ def translate(
     top_p: given.TopP = None,
     seed: given.Seed = None,
     prefix: Annotated[
-        str, typer.Option(metavar="TEXT", rich_help_panel=RULES, help="It begins so.")
+        str,
+        typer.Option(
+            metavar="TEXT", rich_help_panel=RULES, help="It begins so; a last word may go on."
+        ),
     ] = "",
     require: Annotated[
         list[str] | None,
-        typer.Option(metavar="PHRASE", rich_help_panel=RULES, help="It has this. May be repeated."),
+        typer.Option(
+            metavar="PHRASE",
+            rich_help_panel=RULES,
+            help="It has this; a last word may go on. May be repeated.",
+        ),
     ] = None,
     forbid: Annotated[
         list[str] | None,
@@ -160,7 +169,7 @@ def translate(
         max_ratio=max_ratio,
         no_repeat_ngram=no_repeat_ngram,
         repetition_penalty=repetition_penalty,
-        batch_size=1 if interactive else batch_size,
+        batch_size=1 if interactive and batch_size is None else batch_size,
         n_best=n_best,
         details=form is Format.jsonl,
         split=split,

@@ -55,6 +55,21 @@ Method = Beam | DiverseBeam | Sampling
 BEAM = Beam()
 
 
+def check_number(beam: int, method: Method, n_best: int) -> None:
+    """Raise ConfigError for an n-best list, or groups, for which a beam has no room."""
+    if n_best < 1:
+        raise ConfigError(f"an n-best list of {n_best}; it must have at least 1")
+    if n_best > beam and not isinstance(method, Sampling):
+        raise ConfigError(
+            f"an n-best list of {n_best} needs a beam of at least that (--beam); it is {beam}"
+        )
+    if isinstance(method, DiverseBeam) and beam % method.groups:
+        raise ConfigError(
+            f"a beam of {beam} cannot be shared out evenly to {method.groups} groups (--diverse): "
+            f"give a multiple of {method.groups} (--beam)"
+        )
+
+
 def sentence_key(ids: Sequence[int]) -> int:
     """A number that stands for a source sentence: its pieces decide it, and nothing else."""
     digest = hashlib.blake2b(" ".join(map(str, ids)).encode(), digest_size=8).digest()

@@ -9,6 +9,7 @@ P phrases, N states, A letters: the pieces that occur in a sentence's phrases.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -47,7 +48,9 @@ class _Automaton:
         return held, state
 
 
-def _automaton(phrases: Sequence[Phrase]) -> _Automaton:
+@lru_cache(256)
+def _automaton(phrases: tuple[Phrase, ...]) -> _Automaton:
+    """Made once for phrases that are required of many lines."""
     letters = sorted({piece for phrase in phrases for piece in phrase}) or [PAD]
     begun = {phrase[: end + 1] for phrase in phrases for end in range(len(phrase))}
     states = [(), *sorted(begun, key=len)]
@@ -78,11 +81,17 @@ def _automaton(phrases: Sequence[Phrase]) -> _Automaton:
 
 def _that_fit(rules: Rules, limit: int) -> tuple[Phrase, ...]:
     """The phrases for which the limit has room after the prefix, in the order given."""
+
+    def fit(phrases: tuple[Phrase, ...]) -> bool:
+        automaton = _automaton(phrases)
+        held, state = automaton.after(rules.prefix)
+        return bool(len(rules.prefix) + automaton.need[held, state] + 1 <= limit)
+
+    if fit(rules.required):
+        return rules.required
     kept: tuple[Phrase, ...] = ()
     for phrase in rules.required:
-        automaton = _automaton((*kept, phrase))
-        held, state = automaton.after(rules.prefix)
-        if len(rules.prefix) + automaton.need[held, state] + 1 <= limit:
+        if fit((*kept, phrase)):
             kept = (*kept, phrase)
     return kept
 

@@ -9,10 +9,9 @@ from kakehashi.decoding.config import DecodingConfig
 from kakehashi.decoding.greedy import greedy_search
 from kakehashi.decoding.hypothesis import Hypothesis
 from kakehashi.decoding.limits import max_lengths
-from kakehashi.decoding.methods import BEAM, DiverseBeam, Method, Sampling
+from kakehashi.decoding.methods import BEAM, DiverseBeam, Method, Sampling, check_number
 from kakehashi.decoding.rules import Rules
 from kakehashi.decoding.sampling import sample
-from kakehashi.errors import ConfigError
 from kakehashi.models.interface import Encoded, TranslationModel
 
 
@@ -67,7 +66,7 @@ def search(
         or config.beam == (method.groups if isinstance(method, DiverseBeam) else 1),
     )
     length_penalty = config.length_penalty
-    _check_number(config.beam, method, n_best)
+    check_number(config.beam, method, n_best)
     if isinstance(method, Sampling):
         if keys is None:
             raise ValueError("sampling needs a key for each sentence")
@@ -103,16 +102,3 @@ def search(
         groups=method.groups if isinstance(method, DiverseBeam) else 1,
         strength=method.strength if isinstance(method, DiverseBeam) else 0.0,
     )
-
-
-def _check_number(beam: int, method: Method, n_best: int) -> None:
-    if n_best < 1:
-        raise ConfigError(f"an n-best list of {n_best}; it must have at least 1")
-    if n_best > beam and not isinstance(method, Sampling):
-        raise ConfigError(
-            f"an n-best list of {n_best} needs a beam of at least that; the beam is {beam}"
-        )
-    if isinstance(method, DiverseBeam) and beam % method.groups:
-        raise ConfigError(
-            f"a diverse beam of {beam} cannot be shared out evenly to {method.groups} groups"
-        )

@@ -1,17 +1,19 @@
 """From what a search found for a line to its translation as text."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import chain, zip_longest
 from typing import TYPE_CHECKING
 
 from kakehashi.data.tokenizer import Tokenizer
+from kakehashi.decoding.methods import DiverseBeam, Sampling
 from kakehashi.inference.alignment import Pairs, piece_alignment, word_alignment
 from kakehashi.inference.engine import Followed
 from kakehashi.inference.line_words import line_words, piece_words
 from kakehashi.inference.lines import Line, Part
 from kakehashi.inference.links import word_links
 from kakehashi.inference.options import Options
+from kakehashi.inference.phrases import holds
 from kakehashi.inference.placeholders import PLACEHOLDER, changed_placeholders
 from kakehashi.inference.placing import Link, put_back
 from kakehashi.inference.sentences import joint, without_spaces
@@ -45,21 +47,36 @@ class Writer:
     def translation(self, line: Line) -> Translation:
         """A line of which every part has been found."""
         if not line.parts:
-            if not line.marked.elements:
-                return BLANK
-            text = one_line(line.marked.line)  # nothing but tags
-            return Translation(text, 0.0, (Candidate(text, 0.0, 0.0),))
+            return self._blank(line)
         found = [self._candidates(line, number) for number in range(len(line.parts))]
         joints = [joint(gap, self.config.target_language) for gap in line.gaps]
-        best = join_parts(found, self.options.n_best, joints)
-        warnings = line.warnings(self.config.max_length) + self._changed(line, best[0].text)
+        ranked = not isinstance(self.options.method, DiverseBeam | Sampling)
+        best = join_parts(found, self.options.n_best, joints, ranked)
+        warnings = (
+            *line.warnings(self.config.max_length),
+            *self._changed(line, best[0].text),
+            *_forbidden(line, best),
+        )
         if line.marked.elements:
             best = tuple(self._tagged(line, candidate) for candidate in best)
+        # Of pieces, gaps and tags: whatever a line holds, its translation is one line.
+        best = tuple(replace(candidate, text=one_line(candidate.text)) for candidate in best)
         tokens: tuple[str, ...] = ()
         if self.options.details:
             tokens = tuple(chain.from_iterable(self.tokens(part.row) for part in line.parts))
         first = best[0]
         return Translation(first.text, first.score, best, warnings, tokens, line.seconds)
+
+    def _blank(self, line: Line) -> Translation:
+        """A line with nothing to translate, but tags perhaps."""
+        text = one_line(line.marked.line) if line.marked.elements else ""
+        warnings: tuple[str, ...] = ()
+        if line.request.prefix or line.request.required:
+            warnings = (
+                f"line {line.number} has nothing to translate: its translation has no prefix, and "
+                "none of the required phrases",
+            )
+        return replace(BLANK, text=text, hypotheses=(Candidate(text, 0.0, 0.0),), warnings=warnings)
 
     def tokens(self, row: Sequence[int]) -> tuple[str, ...]:
         """The pieces of a text, and EOS."""
@@ -155,6 +172,15 @@ class Writer:
         return tuple(
             f"line {line.number}: the translation {change}" for change in changed if change
         )
+
+
+def _forbidden(line: Line, candidates: Sequence[Candidate]) -> Iterator[str]:
+    """Warnings of forbidden phrases that came out all the same, in other pieces than are barred."""
+    for number, candidate in enumerate(candidates, 1):
+        for phrase in line.request.forbidden:
+            if holds(candidate.text, phrase):
+                which = "the translation" if number == 1 else f"translation {number}"
+                yield f"line {line.number}: {which} has the forbidden {phrase!r} in other pieces"
 
 
 def _pairs(followed: Followed) -> Pairs:

@@ -11,6 +11,7 @@ from kakehashi.decoding.rules import MOST_REQUIRED, Phrase, Rules
 from kakehashi.inference.markup import Marked, take_out
 from kakehashi.inference.options import Options
 from kakehashi.inference.parts import parts
+from kakehashi.inference.phrases import joined
 from kakehashi.inference.placeholders import placeholders
 from kakehashi.inference.request import Request
 from kakehashi.inference.sentences import sentences, without_spaces
@@ -45,6 +46,7 @@ class Line:
 
     number: int
     """From 1."""
+    request: Request
     length: int
     """Pieces of the whole line, EOS included."""
     parts: list[Part]
@@ -122,7 +124,7 @@ class Reader:
 
     def _line(self, number: int, request: Request, marked: Marked, row: tuple[int, ...]) -> Line:
         rules, plain = request.rules(self.tokenizer), marked.plain
-        line = Line(number, len(row) + 1, [], marked, self.options.split)
+        line = Line(number, request, len(row) + 1, [], marked, self.options.split)
         if is_blank(plain):
             return line
         # Nobody knows to which part a prefix or a required phrase belongs.
@@ -182,13 +184,11 @@ class Reader:
             text: the phrase.
             before: the character before it in the source, if there is one.
         """
-        whole = tuple(self.tokenizer.encode(text))
-        if self._spaced and (not before or before.isspace() or before.isalnum()):
-            return whole
-        before = before if self._spaced else "、"
-        head = tuple(self.tokenizer.encode(before))
-        joined = tuple(self.tokenizer.encode(before + text))
-        return joined[len(head) :] if joined[: len(head)] == head else whole
+        if not self._spaced:
+            return joined(self.tokenizer, text)
+        if not before or before.isspace() or before.isalnum():
+            return tuple(self.tokenizer.encode(text))
+        return joined(self.tokenizer, text, before)
 
     def _possible(self, phrase: Phrase, forbidden: Sequence[Phrase]) -> bool:
         """Whether a phrase can be required: nothing in it is unknown or forbidden."""

@@ -5,6 +5,7 @@ Shapes: M source pieces, N target pieces, EOS not counted; S and T words of the 
 
 import re
 import unicodedata
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 
 import numpy as np
@@ -102,10 +103,14 @@ def word_links(
 
 def _joined(text: str, words: list[Span], kept: Sequence[re.Pattern[str]]) -> list[Span]:
     """The words, those that have a part in the same match made one."""
+    starts, ends = [start for start, _ in words], [end for _, end in words]
+    glued: set[int] = set()  # words that go on with the one before
     for match in placeholders(text, kept):
-        inside = [word for word in words if word[0] < match.end() and match.start() < word[1]]
-        words = sorted({*words} - {*inside} | {(inside[0][0], inside[-1][1])})
-    return words
+        inside = range(bisect_right(ends, match.start()), bisect_left(starts, match.end()))
+        glued.update(inside[1:])
+    firsts = [number for number in range(len(words)) if number not in glued]
+    lasts = [following - 1 for following in (*firsts[1:], len(words))]
+    return [(starts[a], ends[b]) for a, b in zip(firsts, lasts, strict=True)] if words else []
 
 
 def _spelling(words: Sequence[Span], pieces: Sequence[Span]) -> npt.NDArray[np.float32]:

@@ -7,21 +7,23 @@ references such as ``&amp;`` and ``&#8211;`` are the characters that they stand 
 
 import html
 import re
+from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
 from kakehashi.data.reading import is_blank
 
 _TAG = re.compile(
-    r"<!--.*?-->"
+    r"(?P<comment><!--)"
     r"|<(?P<close>/?)(?P<name>[A-Za-z][\w:.-]*+)"
     r"(?:\s++[\w:@.-]++\s*+=\s*+(?:\"[^\"]*+\"|'[^']*+'|[^\s\"'<>=`]++))*+"
-    r"\s*+(?P<single>/?)>",
-    re.DOTALL,
+    r"\s*+(?P<single>/?)>"
 )
 _REFERENCE = re.compile(r"&(?:[A-Za-z][A-Za-z0-9]*|#\d+|#[xX][0-9A-Fa-f]+);")
 _ESCAPED = "&<>\"'\xa0"
 """Characters that go out as references if they came in as such."""
+_DEEPEST = 100
+"""Pairs in each other; tags of those further inside stand alone."""
 _VOID = frozenset(("area", "br", "col", "embed", "hr", "img", "input", "source", "track", "wbr"))
 """HTML's elements that never have an end tag."""
 _BREAKING = frozenset(
@@ -91,8 +93,8 @@ def take_out(line: str, symbols: Collection[str] = ()) -> Marked:
     """Separate the tags of a line from its text.
 
     A tag without its other half stands alone, and so does each of two pairs' tags that would
-    cross. A space is left where a tag stood between two, and where one that ends a word (``<br>``,
-    ``</li>``) stood between letters.
+    cross, or that have a hundred pairs around them. A space is left where a tag stood between two,
+    and where one that ends a word (``<br>``, ``</li>``) stood between letters.
 
     Args:
         line: text with tags.
@@ -108,10 +110,17 @@ def take_out(line: str, symbols: Collection[str] = ()) -> Marked:
 
 
 def _tags(line: str) -> list[_Tag]:
-    found = []
-    for match in _TAG.finditer(line):
-        name = (match["name"] or "").lower()
-        single = not name or match["single"] or (name in _VOID and not match["close"])
+    found, at = list[_Tag](), 0
+    last = line.rfind("-->")
+    while match := _TAG.search(line, at):
+        at = match.end()
+        if match["comment"]:
+            if at <= last:  # or it has no end, and the search for one would start anew at each
+                start, at = match.start(), line.index("-->", at) + len("-->")
+                found.append(_Tag(line[start:at], "", "single", start, at))
+            continue
+        name = match["name"].lower()
+        single = match["single"] or (name in _VOID and not match["close"])
         kind = "single" if single else "close" if match["close"] else "open"
         found.append(_Tag(match[0], name, kind, *match.span()))
     return found
@@ -173,15 +182,24 @@ def _partners(tags: list[_Tag]) -> dict[int, int]:
     """The other half of each tag that has one."""
     partner: dict[int, int] = {}
     waiting: list[int] = []
+    named = Counter[str]()  # of those that wait
     for number, tag in enumerate(tags):
         if tag.kind == "open":
             waiting.append(number)
-        elif tag.kind == "close":
-            names = [tags[w].name for w in waiting]
-            if tag.name in names:
-                at = len(names) - 1 - names[::-1].index(tag.name)
-                partner |= {number: waiting[at], waiting[at]: number}
-                del waiting[at:]
+            named[tag.name] += 1
+        elif tag.kind == "close" and named[tag.name]:
+            other = -1
+            while other < 0 or tags[other].name != tag.name:
+                other = waiting.pop()
+                named[tags[other].name] -= 1
+            partner |= {number: other, other: number}
+    depth = 0
+    for number in sorted(partner):
+        opening = number < partner[number]
+        depth += opening
+        if depth > _DEEPEST:
+            del partner[number]
+        depth -= not opening
     return partner
 
 

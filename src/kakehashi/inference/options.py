@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass, field, fields, replace
 
 from kakehashi.decoding.config import DecodingConfig
-from kakehashi.decoding.methods import BEAM, Beam, DiverseBeam, Method, Sampling
+from kakehashi.decoding.methods import BEAM, DiverseBeam, Method, Sampling, check_number
 from kakehashi.errors import ConfigError
 from kakehashi.inference.placeholders import PLACEHOLDER
 from kakehashi.inference.terms import Terms
@@ -31,6 +31,7 @@ class Options:
     """
 
     beam: int | None = None
+    """None: as the model says, made up to a multiple of the groups of a diverse beam."""
     patience: float | None = None
     length_penalty: float | None = None
     coverage_penalty: float | None = None
@@ -86,22 +87,18 @@ class Options:
         """
         names = {f.name for f in fields(DecodingConfig)} & {f.name for f in fields(self)}
         given = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
-        config = replace(default, **given)
-        if self.n_best < 1:
-            raise ConfigError(f"an n-best list of {self.n_best}; it must have at least 1")
+        if isinstance(self.method, DiverseBeam) and self.beam is None:
+            groups = self.method.groups
+            given["beam"] = -(-default.beam // groups) * groups
+        try:
+            config = replace(default, **given)
+        except ConfigError as error:  # of a model's settings; here they are options
+            raise ConfigError(str(error).replace("decoding.", "")) from error
+        method = self.method.sampling if isinstance(self.method, MinimumRisk) else self.method
+        check_number(config.beam, method, self.n_best)
         if isinstance(self.method, MinimumRisk) and self.n_best > self.method.samples:
             raise ConfigError(
                 f"an n-best list of {self.n_best} needs as many samples; they are "
                 f"{self.method.samples}"
-            )
-        if isinstance(self.method, Beam | DiverseBeam) and self.n_best > config.beam:
-            raise ConfigError(
-                f"an n-best list of {self.n_best} needs a beam of at least that; the beam is "
-                f"{config.beam}"
-            )
-        if isinstance(self.method, DiverseBeam) and config.beam % self.method.groups:
-            raise ConfigError(
-                f"a diverse beam of {config.beam} cannot be shared out evenly to "
-                f"{self.method.groups} groups"
             )
         return config

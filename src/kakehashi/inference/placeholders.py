@@ -7,12 +7,12 @@ from collections.abc import Iterable
 PLACEHOLDER = re.compile(
     r"\{\{[^{}]+\}\}"  # {{name}}
     r"|[$#%]?\{[^{}\s]*\}"  # {}, {0}, {name:>5}, ${name}, #{name}, %{name}
-    r"|(?<![\w%])%(?:\(\w+\)|\d+\$)?[-+#0]*\d*(?:\.\d+)?(?:hh|ll|[hlLqjzt])?[diouxXeEfFgGcrsa@]"
+    r"|(?<![\w%])%(?:\(\w++\)|\d++\$)?[-+#0]*+\d*+(?:\.\d++)?(?:hh|ll|[hlLqjzt])?[diouxXeEfFgGcrsa@]"
     r"(?!\w)"  # %s, %(count)d, %1$s, %5.2f
-    r"|%[A-Za-z_]\w*%"  # %USER%
+    r"|%[A-Za-z_]\w*+%"  # %USER%
     r"|(?:https?|ftp)://[^\s<>\"'`]*[^\s<>\"'`.,;:!?)\]}»”]"
     r"|\bwww\.[^\s<>\"'`]*[^\s<>\"'`.,;:!?)\]}»”]"
-    r"|[\w.+-]+@[\w-]+(?:\.[\w-]+)+"
+    r"|(?<![\w.+-])[\w.+-]++@[\w-]++(?:\.[\w-]++)++"
 )
 """Braces, with a dollar, hash or per cent sign ahead too; formats of C and Python; addresses of the
 web and of mail."""

@@ -8,6 +8,7 @@ space, one for one: it counts bytes where it should count characters, and panics
 import re
 
 from kakehashi.data.reading import is_blank
+from kakehashi.inference.translation import one_line
 
 WITHOUT_SPACES = frozenset(("zh", "zho", "cmn", "yue", "ja", "jpn", "th", "tha", "lo", "km", "my"))
 """Languages that put no space between words or sentences."""
@@ -55,8 +56,9 @@ def joint(space: str, language: str) -> str:
     Args:
         space: the white space between them in the source.
         language: that of the translations. Where it puts a space between sentences there is one;
-            where it does not, a single space goes, and what says more (a tab, line breaks) stays.
+            where it does not, a single space goes, and what says more (a tab, several spaces)
+            stays. A line break becomes a space: a translation is one line.
     """
     if without_spaces(language):
-        return "" if space == " " else space
-    return space or " "
+        return "" if space == " " else one_line(space)
+    return one_line(space) or " "

@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from kakehashi.data.tokenizer import Span, Tokenizer
 from kakehashi.inference.links import in_word, word_spans
-from kakehashi.inference.translation import one_line
+from kakehashi.inference.translation import one_line, places_on_one_line
 from kakehashi.symbols import UNK
 
 
@@ -29,12 +29,10 @@ def spelled_source(tokenizer: Tokenizer, text: str, ids: Sequence[int]) -> Spell
 
 def spelled_translation(tokenizer: Tokenizer, ids: Sequence[int]) -> Spelled:
     """What a model wrote, on one line."""
-    texts = [one_line(tokenizer.decode(ids[:count])) for count in range(1, len(ids) + 1)]
-    ends = [len(text) for text in texts]
-    for at in range(len(ends) - 2, -1, -1):  # bytes of a character that is not complete
-        ends[at] = min(ends[at], ends[at + 1])
-    spans = zip([0, *ends], ends, strict=False)
-    return Spelled(texts[-1] if texts else "", tuple(spans), _unknown(ids))
+    text = tokenizer.decode(ids)
+    places = places_on_one_line(text)
+    spans = ((places[start], places[end]) for start, end in tokenizer.decode_spans(ids))
+    return Spelled(one_line(text), tuple(spans), _unknown(ids))
 
 
 def _unknown(ids: Sequence[int]) -> tuple[int, ...]:
@@ -48,9 +46,8 @@ def copy_unknown(
 
     Luong et al. (2015), "Addressing the Rare Word Problem in Neural Machine Translation", with
     attention for the alignment: of the source's unknown pieces, or else of all, the one that the
-    piece looks at most. In the place of a whole word stands the
-    whole word of the source that this one is in; within a word, where the source has an unknown
-    piece, what that one stands for.
+    piece looks at most. In the place of a whole word stands the whole word of the source that this
+    one is in; within a word, where the source has an unknown piece, what that one stands for.
 
     Args:
         translation: with unknown pieces.
@@ -74,7 +71,7 @@ def copy_unknown(
         first, last = source.pieces[found]
         if not (within and source.unknown):
             first, last = _word_of(words, first, last)
-        copied = source.text[first:last].strip()
+        copied = one_line(source.text[first:last]).strip()
         text += translation.text[done:start] + copied
         done = end
         spans[place] = (start + shift, start + shift + len(copied))

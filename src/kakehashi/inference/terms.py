@@ -67,7 +67,7 @@ class Terms:
             for start in range(len(text) - length + 1):
                 part = text[start : start + length]
                 source = part if part in self.terms else part.lower()
-                if source in self.terms and _whole(text, start, start + length):
+                if source in self.terms and whole(text, start, start + length):
                     matches.append(Term(start, start + length, source, self.terms[source]))
         chosen: list[Term] = []
         for match in matches:  # the longest first
@@ -76,7 +76,8 @@ class Terms:
         return sorted(chosen)
 
 
-def _whole(text: str, start: int, end: int) -> bool:
+def whole(text: str, start: int, end: int) -> bool:
+    """Whether a part of a text is a word or words of its own."""
     return not any(
         0 < at < len(text)
         and in_word(text[at - 1])

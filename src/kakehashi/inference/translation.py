@@ -3,13 +3,15 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from itertools import accumulate, chain
 from math import exp, fsum
 
 from kakehashi.inference.alignment import Pairs
 from kakehashi.inference.placing import Link
 
-_CONTROL = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x9f]")
+_BREAK = re.compile("[\n\x0b\x0c\r\x1c-\x1f\x85\u2028\u2029\u2581]")
+_CONTROL = re.compile("\r(?=\n)|[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f]")
 
 
 @dataclass(frozen=True)
@@ -58,7 +60,8 @@ class Translation:
     """What the reader should know: in one sentence that the line is longer than the model's
     training and was translated in parts, or that a translation did not come to an end; in another
     one each that user-defined symbols, other placeholders or terms were lost or added; in another
-    that there was no room for what was required."""
+    that there was no room for what was required, or that something forbidden came out in other
+    pieces."""
     source_tokens: tuple[str, ...] = ()
     """The line's pieces, EOS last (after each part of a line that was translated in parts); there
     when ``details`` are asked for."""
@@ -71,26 +74,54 @@ BLANK = Translation("", 0.0, (Candidate("", 0.0, 0.0),))
 
 
 def join_parts(
-    parts: Sequence[Sequence[Candidate]], n_best: int, joints: Sequence[str]
+    parts: Sequence[Sequence[Candidate]], n_best: int, joints: Sequence[str], ranked: bool = True
 ) -> tuple[Candidate, ...]:
-    """The ``n_best`` best ways to take a candidate of each part, best first.
+    """Translations of a line made of those of its parts.
 
     Args:
-        parts: the n-best list of each part, best first.
+        parts: the candidates of each part.
         n_best: how many to return at most.
         joints: what to put before each part but the first.
+        ranked: whether candidates are ordered by their scores: then the best ways to take one of
+            each part are returned, best first. Else the first of each part go together, the
+            second, and so on, as is due to samples: draw 3 of a line is draw 3 of its parts. (Of a
+            part that has too few the last is taken.)
 
     Returns:
-        Joined candidates, with the mean of their parts' scores. The first is made of the best ones.
+        Joined candidates, with the mean of their parts' scores. The first is made of the
+        first ones.
     """
     if len(parts) == 1:
         return tuple(parts[0][:n_best])
-    chosen: list[tuple[Candidate, ...]] = [()]
-    for part in parts:
-        longer = [(*way, candidate) for way in chosen for candidate in part]
-        # An exact sum: equal parts in another order are equal, and stay in the order of the parts.
-        chosen = sorted(longer, key=lambda way: -fsum(c.score for c in way))[:n_best]
-    return tuple(_joined(way, joints) for way in chosen)
+    if ranked:
+        ways = _best_ways([[c.score for c in part] for part in parts], n_best)
+    else:
+        longest = max(map(len, parts))
+        ways = [[min(k, len(p) - 1) for p in parts] for k in range(min(n_best, longest))]
+    return tuple(
+        _joined([part[at] for part, at in zip(parts, way, strict=True)], joints) for way in ways
+    )
+
+
+def _best_ways(scores: Sequence[Sequence[float]], n_best: int) -> list[list[int]]:
+    """The ways to take one number of each row, falling ones, with the greatest sums."""
+    sums, steps = [Fraction(0)], list[list[tuple[int, int]]]()
+    for row in scores:
+        # The sums are exact: equal parts in another order are equal, and stay in their order.
+        exact = [Fraction(score) for score in row]
+        # (i + 1) * (j + 1) - 1 others are at least as good as i and j together.
+        longer = [(i, j) for i in range(len(sums)) for j in range(min(len(row), n_best // (i + 1)))]
+        longer.sort(key=lambda pair: -(sums[pair[0]] + exact[pair[1]]))
+        steps.append(longer[:n_best])
+        sums = [sums[i] + exact[j] for i, j in steps[-1]]
+    ways = []
+    for last in range(len(sums)):
+        way, at = list[int](), last
+        for step in reversed(steps):
+            at, taken = step[at]
+            way.append(taken)
+        ways.append(way[::-1])
+    return ways
 
 
 def _joined(way: Sequence[Candidate], joints: Sequence[str]) -> Candidate:
@@ -120,4 +151,10 @@ def _joined(way: Sequence[Candidate], joints: Sequence[str]) -> Candidate:
 
 def one_line(text: str) -> str:
     """The text on one line: no break of any kind, no control character, no mark for a space."""
-    return _CONTROL.sub("", " ".join(text.replace("\u2581", " ").splitlines()))
+    return _BREAK.sub(" ", _CONTROL.sub("", text))
+
+
+def places_on_one_line(text: str) -> list[int]:
+    """Where each character of a text stands, or would, in ``one_line`` of it; its end last."""
+    gone = {found.start() for found in _CONTROL.finditer(text)}
+    return list(accumulate((at not in gone for at in range(len(text))), initial=0))

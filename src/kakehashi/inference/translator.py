@@ -3,21 +3,19 @@
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from kakehashi.data.tokenizer import Tokenizer
 from kakehashi.decoding.config import DecodingConfig
-from kakehashi.decoding.mbr import by_expected_utility
 from kakehashi.decoding.rules import Rules
 from kakehashi.errors import ConfigError
 from kakehashi.inference.answers import Writer
 from kakehashi.inference.batches import WINDOW, length_batches, windows
-from kakehashi.inference.engine import Engine, Followed
+from kakehashi.inference.engine import Engine
+from kakehashi.inference.finding import found_for, read_again
 from kakehashi.inference.lines import Line, Reader
-from kakehashi.inference.options import MinimumRisk, Options
+from kakehashi.inference.options import Options
 from kakehashi.inference.request import Request
 from kakehashi.inference.scoring import (
     Aligned,
@@ -27,10 +25,9 @@ from kakehashi.inference.scoring import (
     scored_tokens,
 )
 from kakehashi.inference.settings import BundleConfig
-from kakehashi.inference.translation import Translation, one_line
+from kakehashi.inference.translation import Translation
 
 if TYPE_CHECKING:
-    from kakehashi.decoding.hypothesis import Hypothesis
     from kakehashi.inference.bundle import Bundle
 
 
@@ -161,17 +158,13 @@ class Translator:
         for batch in length_batches([len(row) + 1 for row, _ in keys], config.batch_size):
             chosen = [keys[index] for index in batch]
             start = time.perf_counter()
-            found = self._search(chosen, config, options)
+            found = found_for(self.engine, self.tokenizer, chosen, config, options)
             wanted = [
                 writer.looks([line for line, _ in places[key]], hypotheses)
                 for key, hypotheses in zip(chosen, found, strict=True)
             ]
-            read = self._follow(
-                [
-                    (row, some if look else [])
-                    for (row, _), some, look in zip(chosen, found, wanted, strict=True)
-                ]
-            )
+            looked = [some if look else [] for some, look in zip(found, wanted, strict=True)]
+            read = read_again(self.engine, [row for row, _ in chosen], looked, config.batch_size)
             seconds = (time.perf_counter() - start) / len(batch)
             for key, hypotheses, followed in zip(chosen, found, read, strict=True):
                 for line, number in places[key]:
@@ -181,47 +174,6 @@ class Translator:
                 yield writer.translation(waiting.popleft())
         for line in waiting:  # nothing but blank lines
             yield writer.translation(line)
-
-    def _search(
-        self,
-        chosen: Sequence[tuple[tuple[int, ...], Rules]],
-        config: DecodingConfig,
-        options: Options,
-    ) -> list[list["Hypothesis"]]:
-        """Translations of rows within their rules."""
-        rules = [rules for _, rules in chosen]
-        search = partial(
-            self.engine.search,
-            [row for row, _ in chosen],
-            config=config,
-            rules=None if all(each.empty for each in rules) else rules,
-            allow_unknown=options.copy_unknown,
-        )
-        method = options.method
-        if not isinstance(method, MinimumRisk):
-            return search(method=method, n_best=options.n_best)
-        drawn = search(method=method.sampling, n_best=method.samples)
-        return [self._least_risk(samples)[: options.n_best] for samples in drawn]
-
-    def _least_risk(self, drawn: list["Hypothesis"]) -> list["Hypothesis"]:
-        """The different samples of a sentence by expected chrF, which is then their score."""
-        texts = [one_line(self.tokenizer.decode(hypothesis.ids)) for hypothesis in drawn]
-        # With it comes sacreBLEU, which one line by a beam should not wait for.
-        from kakehashi.evaluation.chrf import pairwise_chrf
-
-        ranked = by_expected_utility(texts, pairwise_chrf)
-        return [replace(drawn[each.first], score=each.utility) for each in ranked]
-
-    def _follow(
-        self, given: Sequence[tuple[tuple[int, ...], list["Hypothesis"]]]
-    ) -> list[list[Followed]]:
-        """Hypotheses of each row read once more: what a search throws away of them."""
-        sources = [row for row, some in given for _ in some]
-        if not sources:
-            return [[] for _ in given]
-        targets = [hypothesis.ids for _, some in given for hypothesis in some]
-        followed = iter(self.engine.follow(sources, targets, attending=True))
-        return [[next(followed) for _ in some] for _, some in given]
 
     def score(
         self, pairs: Iterable[tuple[str, str]], batch_size: int | None = None
