@@ -362,19 +362,12 @@ def test_words_of_translations_and_of_given_pairs_are_aligned_alike(
 
 
 def test_samples_of_a_line_in_parts_are_the_same_however_many(translator: Translator) -> None:
-    line = "Der Hund schläft. Die Katze sitzt. Das Kind spielt."
-    few, many = (
-        [h.text for h in translator.translate([line], Options(**given, n_best=n))[0].hypotheses]
-        for n, given in ((3, SAMPLED), (12, SAMPLED))
-    )
-    assert few == many[:3]
-    parts = translator.translate(
-        line.replace(". ", ".\n").split("\n"), Options(**SAMPLED, n_best=3)
-    )
-    assert few == [
-        " ".join(part.hypotheses[draw].text for part in parts if part.hypotheses[draw].text)
-        for draw in range(3)
-    ]
-
-
-SAMPLED: dict[str, Any] = {"split": True, "method": Sampling(seed=5)}
+    parts = ["Der Hund schläft.", "Die Katze sitzt.", "Das Kind spielt."]
+    few, many = (Options(split=True, method=Sampling(seed=5), n_best=draws) for draws in (3, 12))
+    (whole,) = translator.translate([" ".join(parts)], few)
+    (more,) = translator.translate([" ".join(parts)], many)
+    drawn = [hypothesis.text for hypothesis in whole.hypotheses]
+    assert drawn == [hypothesis.text for hypothesis in more.hypotheses[:3]]
+    alone = [translation.hypotheses for translation in translator.translate(parts, few)]
+    for draw, text in enumerate(drawn):
+        assert text == " ".join(part[draw].text for part in alone if part[draw].text)
