@@ -100,6 +100,7 @@ def test_the_keys_of_a_json_line_are_these(kakehashi: Any, model_folder: Path) -
 KEPT: dict[str, Any] = {"split": True, "markup": True, "placeholders": True, "keep": "H.nd"}
 SETTINGS: list[tuple[list[Any], dict[str, Any]]] = [
     (["--beam", 2, "--length-penalty", 0.3], {"beam": 2, "length_penalty": 0.3}),
+    (["--patience", 9], {"patience": 9.0}),
     (["--coverage-penalty", 0.9], {"coverage_penalty": 0.9}),
     (["--min-ratio", 1.5, "--max-ratio", 1.5], {"min_ratio": 1.5, "max_ratio": 1.5}),
     (["--no-repeat-ngram", 1], {"no_repeat_ngram": 1}),
@@ -294,7 +295,14 @@ def test_an_existing_output_survives_a_failure(
 
 
 @pytest.mark.parametrize(
-    "options", [["--beam", 0], ["--format", "xml"], ["--length-penalty", -1], ["--speed", 9]]
+    "options",
+    [
+        ["--beam", 0],
+        ["--patience", 0.9],
+        ["--format", "xml"],
+        ["--length-penalty", -1],
+        ["--speed", 9],
+    ],
 )
 def test_wrong_usage_ends_with_2(kakehashi: Any, model_folder: Path, options: list[Any]) -> None:
     ended = kakehashi("translate", model_folder, *options)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from kakehashi.decoding.mbr import by_expected_utility
@@ -21,6 +21,7 @@ def pairwise(rows: Sequence[str], columns: Sequence[str]) -> npt.NDArray[np.floa
     return np.array([[shared_letters(a, b) for b in columns] for a in rows])
 
 
+@example(["", "aab", "b", "a"])
 @given(st.lists(st.text(alphabet="abcd", max_size=4), min_size=1, max_size=9))
 def test_expected_utility_is_the_mean_over_all_draws(samples: list[str]) -> None:
     ranked = by_expected_utility(samples, pairwise)

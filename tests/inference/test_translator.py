@@ -232,6 +232,7 @@ def test_every_option_reaches_the_search(
     monkeypatch.setattr(translator.engine, "search", listen)
     settings = {
         "beam": 4,
+        "patience": 1.5,
         "length_penalty": 0.3,
         "coverage_penalty": 0.2,
         "min_ratio": 0.05,

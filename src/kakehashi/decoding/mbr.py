@@ -37,7 +37,8 @@ def by_expected_utility(samples: Sequence[str], utility: Utility) -> list[Expect
     texts = list(count)  # in the order they were first drawn
     weights = np.array([count[text] for text in texts], np.float64)
     expected = utility(texts, texts) @ weights / len(samples)
-    order = np.argsort(-expected, kind="stable").tolist()
+    # Rounded, because equals that are summed up differently differ in their last digit.
+    order = np.argsort(-expected.round(9), kind="stable").tolist()
     return [
         Expected(texts[i], samples.index(texts[i]), count[texts[i]], float(expected[i]))
         for i in order

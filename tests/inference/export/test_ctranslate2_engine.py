@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -165,6 +166,31 @@ def test_the_beams_are_the_same(
     for n_best in (1, 2, 4):
         ours, theirs = (e.search(rows, config=config, n_best=n_best) for e in engines)
         assert_same(ours, theirs)
+
+
+class Recorder:
+    """What CTranslate2 was asked."""
+
+    def __init__(self, translator: Any) -> None:
+        self.translator, self.asked = translator, dict[str, Any]()
+
+    def translate_batch(self, *given: Any, **asked: Any) -> Any:
+        self.asked = asked
+        return self.translator.translate_batch(*given, **asked)
+
+
+def test_a_list_without_a_length_penalty_is_not_cut_short(
+    engines: tuple[Engine, Engine], rows: Rows, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With a penalty of 0 CTranslate2 is through once the best has ended, with any second."""
+    exported: Any = engines[1]
+    recorder = Recorder(exported._translator)
+    monkeypatch.setattr(exported, "_translator", recorder)
+    config = DecodingConfig(beam=4, length_penalty=0.0, max_extra=4, max_ratio=0.1)
+    exported.search(rows[:1], config=config, n_best=1)
+    exported.search(rows[:1], config=replace(config, max_extra=20), n_best=2)
+    assert recorder.asked["length_penalty"] != 0
+    assert np.float32(4096) ** np.float32(recorder.asked["length_penalty"]) == 1
 
 
 def test_an_n_best_list_is_one_of_its_own_sentence(
