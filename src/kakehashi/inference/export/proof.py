@@ -182,9 +182,8 @@ def _count_ties(
             if not abs(scores[0] - scores[1]) <= TIE:
                 raise ExportError(
                     f"the exported model is not the same: line {numbers[i]} of the check set "
-                    "becomes "
-                    f"another text, of score {scores[1]:.6f}, the original's has {scores[0]:.6f} (at "
-                    f"most {TIE:.0e} apart would be a tie)"
+                    f"becomes another text, of score {scores[1]:.6f}, and the original's has "
+                    f"{scores[0]:.6f} (at most {TIE:.0e} apart would be a tie)"
                 )
     return len(parted)
 
