@@ -1,11 +1,12 @@
 """The engine that runs exported Transformers with CTranslate2; nothing here needs torch.
 
 CTranslate2 takes pieces, not their numbers, and one length limit for all sentences of a call. Its
-beam is the torch engine's but for two things, seen to here: at the limit hypotheses that have not
-ended rank among those that have, and without a length penalty it is through as soon as it has the
-best, whatever the rest of an n-best list may be. A third remains: where pieces are barred, EOS
-below a minimum length among them, the rest share out their probability in its search (not in the
-scores that are given), so that it may find another text.
+beam is the torch engine's but for three things, seen to here: at the limit hypotheses that have not
+ended rank among those that have; without a length penalty it is through as soon as it has the best,
+whatever the rest of an n-best list may be; and a forced prefix has no part in what it ranks. Two
+remain: where pieces are barred, EOS below a minimum length among them, the rest share out their
+probability in its search (not in the scores that are given), so that it may find another text; and
+right after a prefix only the most probable piece may be EOS.
 """
 
 import os

@@ -104,7 +104,7 @@ def read_record(folder: Path) -> dict[str, Any]:
     for entry, sound in fits.items():
         if not sound:
             raise BundleError(
-                f"{folder / RECORD} is damaged: {entry} is not what an export writes there; copy the "
+                f"{folder / RECORD} is damaged: {entry} is not what an export writes; copy the "
                 "folder again"
             )
     return record

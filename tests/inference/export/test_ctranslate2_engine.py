@@ -149,7 +149,9 @@ def test_a_beam_ranks_the_whole_translation_after_a_prefix(
             assert h.score == pytest.approx(score, abs=1e-4)
 
 
-@pytest.mark.parametrize("patience", [1.0, pytest.param(1.5, marks=pytest.mark.slow), 3.0])
+@pytest.mark.parametrize(
+    "patience", [1.0, *(pytest.param(p, marks=pytest.mark.slow) for p in (1.5, 3.0))]
+)
 @pytest.mark.parametrize("length_penalty", [0.0, 1.0])
 @pytest.mark.parametrize("room", [1, 9])
 def test_the_beams_are_the_same(

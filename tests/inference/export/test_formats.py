@@ -61,6 +61,7 @@ def test_ctranslate2_computes_the_same(
     assert_same(ctranslate2_engine(tmp_path, model, tokenizer), model, tokenizer, small_corpus)
 
 
+@pytest.mark.slow  # to import transformers takes longer than all other tests of this folder
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_transformers_computes_the_same(
     variant: str, make: Make, tokenizer: Tokenizer, small_corpus: Any, tmp_path: Path
@@ -70,6 +71,7 @@ def test_transformers_computes_the_same(
     assert_same(engine, model, tokenizer, small_corpus)
 
 
+@pytest.mark.slow
 def test_transformers_finds_the_same_with_a_beam(
     make: Make, tokenizer: Tokenizer, small_corpus: Any, tmp_path: Path
 ) -> None:

@@ -106,8 +106,8 @@ def prove_exact(
         if not gap <= TIE:
             raise ExportError(
                 f"the exported model is not the same: in greedy search line {numbers[i]} of the "
-                f"check set parts at two pieces whose log probabilities differ by {gap:.1e} (at most "
-                f"{TIE:.0e} would be a tie)"
+                f"check set parts at two pieces whose log probabilities differ by {gap:.1e} (at "
+                f"most {TIE:.0e} would be a tie)"
             )
     largest = 0.0
     if decoding.beam > 1:
@@ -182,8 +182,8 @@ def _count_ties(
             if not abs(scores[0] - scores[1]) <= TIE:
                 raise ExportError(
                     f"the exported model is not the same: line {numbers[i]} of the check set "
-                    f"becomes another text, of score {scores[1]:.6f}, the original's has {scores[0]:.6f} "
-                    f"(at most {TIE:.0e} apart would be a tie)"
+                    f"becomes another text, of score {scores[1]:.6f}, and the original's has "
+                    f"{scores[0]:.6f} (at most {TIE:.0e} apart would be a tie)"
                 )
     return len(parted)
 
