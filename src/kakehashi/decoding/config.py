@@ -72,11 +72,6 @@ def enough(beam: int, patience: float) -> int:
     return 1 if beam == 1 else floor(beam * patience + 0.5)
 
 
-_LATER = {"patience", "coverage_penalty", "min_ratio", "no_repeat_ngram", "repetition_penalty"}
-"""Settings that models saved before there were any do not name: in those they are as they are by
-default."""
-
-
 def decoding_config(settings: dict[str, Any]) -> DecodingConfig:
     """The dataclass for a saved ``decoding`` section.
 
@@ -86,7 +81,7 @@ def decoding_config(settings: dict[str, Any]) -> DecodingConfig:
     known = {f.name for f in fields(DecodingConfig)}
     if unknown := sorted(set(settings) - known):
         raise ConfigError(f"unknown decoding setting: {', '.join(unknown)}")
-    if missing := sorted(known - _LATER - set(settings)):
+    if missing := sorted(known - set(settings)):
         raise ConfigError(f"decoding settings lack {', '.join(missing)}")
     return DecodingConfig(**settings)
 
