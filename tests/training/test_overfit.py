@@ -75,7 +75,9 @@ def learn(model: Any, tokenizer: Tokenizer, sources: list[str], targets: list[st
     with torch.inference_mode():
         encoded = model.encode(source, allowed)
     greedy = greedy_search(model, encoded, max_lengths=limits, length_penalty=1.0)
-    beam = beam_search(model, encoded, beam=5, max_lengths=limits, length_penalty=1.0)
+    # A model that is sure of one text has nothing but nonsense in the other places of the beam, and
+    # five pieces of nonsense may have ended before the text has.
+    beam = beam_search(model, encoded, beam=5, max_lengths=limits, length_penalty=1.0, patience=2.0)
     return [[best[0].ids for best in found] for found in (greedy, beam)]
 
 
