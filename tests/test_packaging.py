@@ -74,9 +74,11 @@ def test_the_wheel_holds_the_package_its_configs_and_nothing_else(wheel: Path) -
         for path in (ROOT / "configs").rglob("*.yaml")
     }
     assert "kakehashi/configs/train.yaml" in configs
-    assert sources | configs | {"kakehashi/py.typed"} <= names
+    page = {f"kakehashi/serving/page/{name}" for name in ("index.html", "script.js", "style.css")}
+    others = configs | page | {"kakehashi/py.typed"}
+    assert sources | others <= names
     metadata = {name for name in names if ".dist-info/" in name}
-    assert names - sources - configs - {"kakehashi/py.typed"} == metadata
+    assert names - sources - others == metadata
     assert any(name.endswith("/licenses/LICENSE") for name in metadata)
 
 
