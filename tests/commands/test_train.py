@@ -415,6 +415,7 @@ def test_the_schema_needs_a_length():
     assert TrainConfig().trainer.max_minutes is not None
 
 
+@pytest.mark.slow
 def test_several_corpora_in_several_files(small_corpus, tmp_path):
     for side, language in ((small_corpus.source, "de"), (small_corpus.target, "en")):
         for k, part in enumerate((side[:40], side[40:90], side[90:])):

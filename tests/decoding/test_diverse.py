@@ -111,6 +111,7 @@ def test_one_group_is_a_plain_beam(scripted: Any) -> None:
         assert ruled == plain
 
 
+@pytest.mark.slow
 def test_more_strength_says_more_different_things(scripted: Any) -> None:
     firsts = []
     for strength in (0.0, 1.0, 10.0):
