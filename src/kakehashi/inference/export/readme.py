@@ -53,7 +53,7 @@ folder = "."  # the folder that this file stands in
 tokenizer = AutoTokenizer.from_pretrained(folder)
 model = AutoModelForSeq2SeqLM.from_pretrained(folder)
 
-lines = sys.stdin.read().splitlines()  # a sentence in each
+lines = [line.rstrip("\\n") for line in sys.stdin]  # a sentence in each
 batch = tokenizer(lines, return_tensors="pt", padding=True)
 found = model.generate(**batch)
 print(tokenizer.batch_decode(found, skip_special_tokens=True))

@@ -11,6 +11,7 @@ is written sqrt(10) times as large, and the norms take that out again.
 """
 
 import json
+from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import Any
 
@@ -76,7 +77,7 @@ def _check(config: TransformerConfig) -> None:
         )
 
 
-class _Writer:
+class _Writer(ABC):
     """The tensors of either model by the names of transformers; they share nearly all of them."""
 
     def __init__(self, source: Transformer) -> None:
@@ -109,11 +110,13 @@ class _Writer:
             found["model.decoder.embed_tokens.weight"] = target
             found["lm_head.weight"] = STREAM * source.output.weight.detach()
 
+    @abstractmethod
     def _layer(self, name: str, layer: EncoderLayer | DecoderLayer, last: bool) -> None:
-        raise NotImplementedError
+        """The tensors of one layer; ``last`` of its stack."""
 
+    @abstractmethod
     def _final_norms(self) -> None:
-        """Nothing after a post-norm stack."""
+        """The tensors of the norms that stand after the stacks."""
 
     def _attention(self, name: str, attention: Attention, reads: float, memory: float) -> None:
         """The query's input is ``reads`` times as large as it was, the memory ``memory`` times."""
@@ -164,6 +167,9 @@ class _Pegasus(_Writer):
 
 class _Marian(_Writer):
     """Post-norm: every norm writes the stream itself, and every sublayer reads it."""
+
+    def _final_norms(self) -> None:
+        """Nothing after a post-norm stack."""
 
     def _layer(self, name: str, layer: EncoderLayer | DecoderLayer, last: bool) -> None:
         self._attention(f"{name}.self_attn", layer.self_attention, STREAM, STREAM)
