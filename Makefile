@@ -40,9 +40,14 @@ baseline: setup ## the same with the recurrent model, then both side by side
 	@[ -f $(RNN)/model/config.json ] || $(BIN)/kakehashi train model=rnn
 	@$(BIN)/kakehashi compare $(TRANSFORMER) $(RNN)
 
-test: setup-dev lint ## lint, types, import contracts and the tests, with coverage
+# Lint, mostly mypy on one core, runs beside the tests; what it says comes after them.
+test: setup-dev ## lint, types, import contracts and the tests, with coverage
+	@said=$$(mktemp); trap 'rm -f "$$said"' EXIT; \
+	$(MAKE) lint >"$$said" 2>&1 & lint=$$!; \
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m "not slow" -n auto --maxprocesses 8 \
-	    --dist worksteal --cov --cov-report=term
+	    --dist worksteal --cov --cov-report=term; tests=$$?; \
+	wait $$lint; linted=$$?; cat "$$said"; \
+	[ $$tests -eq 0 ] && [ $$linted -eq 0 ]
 
 test-slow: setup-dev ## the slow tests: the wheel in an empty environment, longer runs
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m slow
