@@ -1,0 +1,2 @@
+def pronoun() -> None:
+    """x"""
