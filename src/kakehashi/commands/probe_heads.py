@@ -54,8 +54,8 @@ def heads(
     """Where the weight of every head lies, its entropy, and the BLEU it is worth.
 
     A share in brackets is what attending to all places alike would give. A head is named after
-    where it looks only if that share is twice the other and 20 points above it. BLEU lost is that of
-    translating without the head. -o writes all columns as .tsv, .md or .json.
+    where it looks only if that share is twice the other and 20 points above it. BLEU lost is what
+    translating without the head costs. -o writes all columns as .tsv, .md or .json.
     """
     from kakehashi.commands.streams import output_stream, write_text
     from kakehashi.commands.tables import columns

@@ -18,8 +18,8 @@ from kakehashi.insight.heatmap import picture_format
 from kakehashi.models.interface import Head
 
 NAMES = {
-    "encoder": "encoder, self-attention",
-    "decoder": "decoder, self-attention",
+    "encoder": "encoder\nself-attention",
+    "decoder": "decoder\nself-attention",
     "cross": "cross-attention",
 }
 SHORT = {
@@ -76,9 +76,7 @@ def draw_heads(
     write_bytes(path, content.getvalue())
 
 
-def _figure(
-    studies: Sequence[HeadStudy], costs: dict[tuple[str, int, int], Cost]
-) -> Figure:
+def _figure(studies: Sequence[HeadStudy], costs: dict[tuple[str, int, int], Cost]) -> Figure:
     layers = list(dict.fromkeys((s.attention, s.layer) for s in studies))
     columns = max(s.head for s in studies)
     figure = Figure(figsize=(max(2, columns) * WIDTH, len(layers) * HEIGHT), layout="constrained")
@@ -96,7 +94,9 @@ def _figure(
         cost = costs.get((study.attention, study.layer, study.head))
         _panel(axes, study, cost, ground if costs else None)
         if study.head == 1:
-            axes.set_ylabel(f"{NAMES[study.attention].replace(', ', chr(10))}\nlayer {study.layer}", fontsize=7)
+            axes.set_ylabel(
+                f"{NAMES[study.attention].replace(', ', chr(10))}\nlayer {study.layer}", fontsize=7
+            )
     figure.suptitle("bars: share of the weight, %   lines: all places alike", fontsize=8)
     if costs:
         shown = ScalarMappable(Normalize(0, highest), _light(ground))
@@ -113,9 +113,7 @@ def _light(ground: ScalarMappable) -> mpl.colors.Colormap:
     return mpl.colors.ListedColormap(steps)
 
 
-def _panel(
-    axes: Axes, study: HeadStudy, cost: Cost | None, ground: ScalarMappable | None
-) -> None:
+def _panel(axes: Axes, study: HeadStudy, cost: Cost | None, ground: ScalarMappable | None) -> None:
     looks = list(study.shares)
     places = range(len(looks))
     shares = [study.shares[look] for look in looks]

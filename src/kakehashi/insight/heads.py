@@ -268,5 +268,7 @@ _LOOKS = {"encoder": _encoder, "decoder": _decoder, "cross": _cross}
 
 def _punctuation(pieces: Sequence[str], rows: int) -> Places:
     """Pieces of punctuation alone, whatever the row [N M]."""
-    marks = [bool(p.strip(SPACE)) and all(category(c)[0] == "P" for c in p.strip(SPACE)) for p in pieces]
+    marks = [
+        bool(p.strip(SPACE)) and all(category(c)[0] == "P" for c in p.strip(SPACE)) for p in pieces
+    ]
     return np.broadcast_to(np.array(marks), (rows, len(pieces)))

@@ -50,8 +50,7 @@ class Rate:
 
 @dataclass(frozen=True)
 class Verdict:
-    """How often one head, or one rule, picks the right person; None where there is nothing to
-    count."""
+    """How often a head or a rule picks the right person; None where there is nothing to count."""
 
     share: Rate | None
     right_first: Rate | None
@@ -199,9 +198,7 @@ def _twins(questions: Sequence[Question]) -> list[tuple[int, int]]:
     groups: dict[tuple[str, str], tuple[list[int], list[int]]] = defaultdict(lambda: ([], []))
     for at, question in enumerate(questions):
         groups[question.frame, question.gender][question.right_first].append(at)
-    return [
-        pair for second, first in groups.values() for pair in zip(first, second, strict=False)
-    ]
+    return [pair for second, first in groups.values() for pair in zip(first, second, strict=False)]
 
 
 def rules(questions: Sequence[Question]) -> dict[str, Floats]:

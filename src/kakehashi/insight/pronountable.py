@@ -23,8 +23,7 @@ ALL, OTHER = "all", "other half"
 def pronoun_records(
     questions: Sequence[Question], looks: Looks, exchanged: Sequence[Question], swapped: Looks
 ) -> list[dict[str, Value]]:
-    """A row for each head, mean of heads and rule; then those of the half that no head was
-    chosen on.
+    """A row for each head, mean of heads and rule; then rows of the half that none was chosen on.
 
     Args:
         questions: all of them.
@@ -104,7 +103,9 @@ def _for_people(row: Record) -> dict[str, Value]:
     shown: dict[str, Value] = {n: row[n] for n in ("sentences", "who chooses", "count")}
     for name in FIGURES:
         value = row[name]
-        bounds = f"{row[f'{name}_low']:.1f} to {row[f'{name}_high']:.1f}" if value is not None else ""
+        bounds = (
+            f"{row[f'{name}_low']:.1f} to {row[f'{name}_high']:.1f}" if value is not None else ""
+        )
         shown[name] = None if value is None else f"{value:.1f} ({bounds})"
     for name, column in (("share_by_mean", "by mean"), ("stays", "stays")):
         shown[column] = None if row[name] is None else f"{row[name]:.1f}"

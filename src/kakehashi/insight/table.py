@@ -45,9 +45,7 @@ def table_lines(path: Path, records: Sequence[Record], facts: Record) -> list[st
 def markdown(names: Sequence[str], records: Sequence[Record]) -> list[str]:
     """A pipe table, two digits after the point."""
     rows = [[_cell(record[name], 2) for name in names] for record in records]
-    return [
-        f"| {' | '.join(row)} |" for row in [list(names), ["---"] * len(names), *rows]
-    ]
+    return [f"| {' | '.join(row)} |" for row in [list(names), ["---"] * len(names), *rows]]
 
 
 def cells(records: Sequence[Record]) -> list[list[str]]:

@@ -22,13 +22,52 @@ PRONOUNS = {
     "neutral": {"they", "them", "their", "theirs", "themself", "themselves"},
 }
 MALE = frozenset(
-    "driver,supervisor,janitor,cook,mover,laborer,construction worker,chief,developer,carpenter,"
-    "manager,lawyer,farmer,salesperson,physician,guard,analyst,mechanic,sheriff,CEO".split(",")
+    {
+        "driver",
+        "supervisor",
+        "janitor",
+        "cook",
+        "mover",
+        "laborer",
+        "construction worker",
+        "chief",
+        "developer",
+        "carpenter",
+        "manager",
+        "lawyer",
+        "farmer",
+        "salesperson",
+        "physician",
+        "guard",
+        "analyst",
+        "mechanic",
+        "sheriff",
+        "CEO",
+    }
 )
 FEMALE = frozenset(
-    "attendant,cashier,teacher,nurse,assistant,secretary,auditor,cleaner,receptionist,clerk,"
-    "counselor,designer,hairdresser,writer,housekeeper,baker,accountant,editor,librarian,"
-    "tailor".split(",")
+    {
+        "attendant",
+        "cashier",
+        "teacher",
+        "nurse",
+        "assistant",
+        "secretary",
+        "auditor",
+        "cleaner",
+        "receptionist",
+        "clerk",
+        "counselor",
+        "designer",
+        "hairdresser",
+        "writer",
+        "housekeeper",
+        "baker",
+        "accountant",
+        "editor",
+        "librarian",
+        "tailor",
+    }
 )
 """Zhao et al. (2018), "Gender Bias in Coreference Resolution" (WinoBias): the 20 occupations of
 theirs that fewer women have and the 20 that more have, by the US Bureau of Labor Statistics of
@@ -82,7 +121,7 @@ class Question:
 
     @property
     def stereotyped(self) -> bool | None:
-        """Whether the pronoun fits the stereotype of the right person's job; None: there is none."""
+        """Whether the pronoun fits the stereotype of the right person's job; None: it has none."""
         if self.gender == "neutral" or self.right_name not in MALE | FEMALE:
             return None
         return (self.gender == "male") == (self.right_name in MALE)
