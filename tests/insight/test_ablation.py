@@ -37,7 +37,7 @@ MODELS = {
         norm="layer",
         bias=True,
     ),
-    "rnn": RNNConfig(d_embedding=7, d_hidden=5, d_attention=3, d_maxout=4),
+    "rnn": RNNConfig(d_embedding=7, d_hidden=5, d_attention=3, d_maxout=7),
 }
 SOURCE = torch.tensor([[5, 9, 7, EOS], [11, EOS, PAD, PAD]])
 TARGET = torch.tensor([[BOS, 8, 6, 20, 4], [BOS, 5, 5, 17, 9]])

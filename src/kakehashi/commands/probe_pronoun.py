@@ -54,9 +54,8 @@ def pronoun(
             shown = for_people(rows) if output.suffix == ".md" else rows
             write_text(stream, table_lines(output, shown, facts))
     for name, value in facts.items():
-        typer.echo(
-            f"{name}: {value:,.1f}" if isinstance(value, float) else f"{name}: {value:,}", err=True
-        )
+        said = f"{value:,.1f}" if isinstance(value, float) else f"{value:,}"
+        typer.echo(f"{name}: {said}", err=True)
 
 
 def _look(translator: "Translator", questions: "Sequence[Question]") -> "Looks":

@@ -94,9 +94,7 @@ def _figure(studies: Sequence[HeadStudy], costs: dict[tuple[str, int, int], Cost
         cost = costs.get((study.attention, study.layer, study.head))
         _panel(axes, study, cost, ground if costs else None)
         if study.head == 1:
-            axes.set_ylabel(
-                f"{NAMES[study.attention].replace(', ', chr(10))}\nlayer {study.layer}", fontsize=7
-            )
+            axes.set_ylabel(f"{NAMES[study.attention]}\nlayer {study.layer}", fontsize=7)
     figure.suptitle("bars: share of the weight, %   lines: all places alike", fontsize=8)
     if costs:
         shown = ScalarMappable(Normalize(0, highest), _light(ground))

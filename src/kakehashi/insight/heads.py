@@ -268,7 +268,5 @@ _LOOKS = {"encoder": _encoder, "decoder": _decoder, "cross": _cross}
 
 def _punctuation(pieces: Sequence[str], rows: int) -> Places:
     """Pieces of punctuation alone, whatever the row [N M]."""
-    marks = [
-        bool(p.strip(SPACE)) and all(category(c)[0] == "P" for c in p.strip(SPACE)) for p in pieces
-    ]
+    marks = [{category(c)[0] for c in piece.strip(SPACE)} == {"P"} for piece in pieces]
     return np.broadcast_to(np.array(marks), (rows, len(pieces)))

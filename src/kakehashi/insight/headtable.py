@@ -82,11 +82,13 @@ def _for_people(row: Record) -> dict[str, Value]:
     for look in LOOKS:
         share, uniform = row[look.value], row[f"{look.value}_uniform"]
         shown[look.value] = None if share is None else f"{share:.0f} ({uniform:.0f})"
-    for name, digits in (("entropy", 2), ("normalised_entropy", 2), ("largest", 0)):
+    for name, column, digits in (
+        ("entropy", "bits", 2),
+        ("normalised_entropy", "of most", 2),
+        ("largest", "largest", 0),
+    ):
         value = row[name]
-        shown[name.replace("normalised_", "of log ")] = (
-            None if value is None else f"{value:.{digits}f}"
-        )
+        shown[column] = None if value is None else f"{value:.{digits}f}"
     if "loss" in row:
         shown["BLEU lost"] = f"{row['loss']:.2f} ({row['loss_low']:.2f} to {row['loss_high']:.2f})"
         shown["p"] = f"{row['p_value']:.3f}"

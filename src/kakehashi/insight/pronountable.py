@@ -102,11 +102,8 @@ def for_people(rows: Sequence[Record]) -> list[dict[str, Value]]:
 def _for_people(row: Record) -> dict[str, Value]:
     shown: dict[str, Value] = {n: row[n] for n in ("sentences", "who chooses", "count")}
     for name in FIGURES:
-        value = row[name]
-        bounds = (
-            f"{row[f'{name}_low']:.1f} to {row[f'{name}_high']:.1f}" if value is not None else ""
-        )
-        shown[name] = None if value is None else f"{value:.1f} ({bounds})"
+        value, low, high = (row[name + bound] for bound in ("", "_low", "_high"))
+        shown[name] = None if value is None else f"{value:.1f} ({low:.1f} to {high:.1f})"
     for name, column in (("share_by_mean", "by mean"), ("stays", "stays")):
         shown[column] = None if row[name] is None else f"{row[name]:.1f}"
     return shown
