@@ -92,14 +92,11 @@ def test_a_head_that_looks_everywhere_alike_has_no_name() -> None:
     causal = torch.ones(N, N).tril()
     studies = _study(
         encoder=torch.full((1, 2, M, M), 1 / M),
-        decoder=(causal / causal.sum(-1, keepdim=True))[None, None],
-        cross=torch.full((1, 1, N, M), 1 / M),
+        decoder=(causal / causal.sum(-1, keepdim=True)).expand(1, 2, N, N),
+        cross=torch.full((1, 2, N, M), 1 / M),
     )
     assert [(s.attention, s.layer, s.head) for s in studies] == [
-        ("encoder", 1, 1),
-        ("encoder", 1, 2),
-        ("decoder", 1, 1),
-        ("cross", 1, 1),
+        (attention, 1, head) for attention in ("encoder", "decoder", "cross") for head in (1, 2)
     ]
     for study in studies:
         assert study.kind is None

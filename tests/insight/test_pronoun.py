@@ -14,7 +14,7 @@ from kakehashi.insight.pronountable import pronoun_records
 from kakehashi.insight.winomt import Question, read_questions
 from kakehashi.models.interface import AttentionMaps
 
-JOBS = [("driver", "nurse"), ("cook", "librarian"), ("mover", "clerk"), ("CEO", "baker")]
+JOBS = [("driver", "nurse"), ("cook", "librarian"), ("mover", "clerk"), ("chief", "baker")]
 ENDS = ["who was late", "who slept", "who smiled"]
 
 
@@ -118,8 +118,10 @@ def test_weights_are_summed_over_a_name_and_averaged_over_the_pronoun(
     assert looks.labels == ((1, 1), (1, 2), (1, None))
     for at, question in enumerate(questions):
         pieces = tokenizer.pieces(tokenizer.encode(question.text))
-        ends = np.cumsum([len(piece) for piece in pieces]) - 1  # a mark for a space is ahead
-        starts = ends - [len(piece.strip("▁")) for piece in pieces]
+        # a mark for a space stands ahead; one that is a piece by itself goes with what follows
+        alone = np.array([piece == "▁" for piece in pieces])
+        ends = np.cumsum([len(piece) for piece in pieces]) - 1 + alone
+        starts = ends - np.maximum(1, [len(piece.strip("▁")) for piece in pieces])
         places = [
             np.flatnonzero((ends > span.start) & (starts < span.end))
             for span in (question.pronoun, question.right, question.wrong)

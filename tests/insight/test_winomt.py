@@ -100,6 +100,7 @@ def test_other_files_are_refused(tmp_path: Path, text: str, message: str) -> Non
         read_questions(path)
 
 
+@pytest.mark.slow
 def test_the_published_sentences(shared_folder: Path) -> None:
     found = read_questions(shared_folder / "data" / "pronoun" / "winomt.en.tsv")
     assert len(found.resolved) + sum(found.unresolved.values()) == 3888

@@ -32,10 +32,10 @@ SHORT = {
     Look.aligned: "align",
     Look.aligned_input: "al. in",
 }
-BAR, UNIFORM = "#1f3a5f", "#c8501e"
+BAR, UNIFORM = "#5b7fb5", "#8c0d1f"
 WIDTH, HEIGHT = 2.1, 1.35
 """Inches of one head."""
-CHEAP, DEAR = 0.0, 0.55
+DEAR = 0.4
 """How far into the colours the ground of a panel may go: bars and type stay readable on it."""
 
 
@@ -47,13 +47,13 @@ def draw_heads(
 ) -> None:
     """A panel for each head: bars are shares of its weight, dashes what all alike would give.
 
-    Rows are layers, attention by attention; the ground of a panel is darker the more BLEU is lost
-    without the head. The file appears whole or not at all.
+    Rows are layers, attention by attention; of several heads the ground is darker the more BLEU is
+    lost without the head. The file appears whole or not at all.
 
     Args:
         studies: of every head.
         groups: what the ablation removed.
-        ablation: what that cost; None leaves the ground white.
+        ablation: what that cost; None leaves it out.
         path: ends in .png, .pdf or .svg.
 
     Raises:
@@ -92,11 +92,11 @@ def _figure(studies: Sequence[HeadStudy], costs: dict[tuple[str, int, int], Cost
         axes = panels[row, study.head - 1]
         axes.set_visible(True)
         cost = costs.get((study.attention, study.layer, study.head))
-        _panel(axes, study, cost, ground if costs else None)
+        _panel(axes, study, cost, ground if len(costs) > 1 else None)
         if study.head == 1:
             axes.set_ylabel(f"{NAMES[study.attention]}\nlayer {study.layer}", fontsize=7)
     figure.suptitle("bars: share of the weight, %   lines: all places alike", fontsize=8)
-    if costs:
+    if len(costs) > 1:
         shown = ScalarMappable(Normalize(0, highest), _light(ground))
         bar = figure.colorbar(shown, ax=panels.ravel().tolist(), shrink=0.5, aspect=30)
         bar.set_label("BLEU lost without the head", fontsize=8)
