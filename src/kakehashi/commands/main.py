@@ -14,6 +14,7 @@ from kakehashi.commands.evaluate import evaluate
 from kakehashi.commands.exits import fail, interrupted
 from kakehashi.commands.export import export
 from kakehashi.commands.heatmap import heatmap
+from kakehashi.commands.probe import probe
 from kakehashi.commands.runs import runs
 from kakehashi.commands.score import score
 from kakehashi.commands.serve import serve
@@ -66,6 +67,7 @@ app.command()(align)
 app.command()(serve)
 app.command()(evaluate)
 app.command()(heatmap)
+app.add_typer(probe, name="probe")
 app.command()(compare)
 app.command()(average)
 app.command()(export)

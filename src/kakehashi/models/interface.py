@@ -39,6 +39,21 @@ class AttentionMaps:
     decoder: list[Float[Tensor, "B H N N"]] = field(default_factory=list)
 
 
+@dataclass(frozen=True)
+class Head:
+    """One head of a model's attention, and where what it reads goes on into the model."""
+
+    attention: str
+    """``encoder`` or ``decoder`` (self-attention), or ``cross``."""
+    layer: int
+    """From 0."""
+    number: int
+    """From 0, within the layer."""
+    inputs: tuple[tuple[nn.Linear, slice], ...]
+    """The linear maps that take its context, each with the columns that do. Nothing else does: with
+    these columns at 0 the model goes on as if the context were 0."""
+
+
 StateT = TypeVar("StateT")
 """A decoder's state between two steps: known to the model that made it, opaque to everyone else."""
 
@@ -139,6 +154,10 @@ class TranslationModel(nn.Module, ABC, Generic[StateT]):
         target: Int[Tensor, "B N"],
     ) -> AttentionMaps:
         """Every attention distribution of the teacher-forced pass (no dropout, no gradient)."""
+
+    def heads(self) -> list[Head]:
+        """Every head, layer by layer; none where they are those of other models (an ensemble)."""
+        return []
 
 
 def alignment_layer(layers: int) -> int:

@@ -18,7 +18,7 @@ from kakehashi.attention.dropout import Dropout
 from kakehashi.layers.projection import VocabularyProjection
 from kakehashi.layers.recurrent import GRUCell, maxout
 from kakehashi.models.config import RNNConfig
-from kakehashi.models.interface import AttentionMaps, Encoded, TranslationModel, evaluating
+from kakehashi.models.interface import AttentionMaps, Encoded, Head, TranslationModel, evaluating
 
 
 @dataclass(frozen=True)
@@ -210,3 +210,9 @@ class RNNSearch(TranslationModel[RNNState]):
         with evaluating(self):
             encoded = self.encode(source, allowed)
             return AttentionMaps(self._decode(encoded, target, return_weights=True)[1])
+
+    def heads(self) -> list[Head]:
+        """The one there is; the gates take its context (5), and so does the readout (4)."""
+        gates, readout = self.context_gates, self.readout
+        last = slice(readout.in_features - gates.in_features, readout.in_features)
+        return [Head("cross", 0, 0, ((gates, slice(0, gates.in_features)), (readout, last)))]

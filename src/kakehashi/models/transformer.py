@@ -19,6 +19,7 @@ from kakehashi.models.config import TransformerConfig
 from kakehashi.models.interface import (
     AttentionMaps,
     Encoded,
+    Head,
     TranslationModel,
     alignment_layer,
     evaluating,
@@ -325,3 +326,25 @@ class Transformer(TranslationModel[TransformerState]):
             encoded, encoder_maps = self._encode(source, allowed, return_weights=True)
             _, decoder_maps, cross_maps = self._decode(encoded, target, return_weights=True)
         return AttentionMaps(cross_maps, encoder_maps, decoder_maps)
+
+    def heads(self) -> list[Head]:
+        """Of the encoder's layers, then of each decoder layer those of both attentions."""
+        found = []
+        for number, layer in enumerate(self.encoder):
+            assert isinstance(layer, EncoderLayer)
+            found += _heads("encoder", number, layer.self_attention)
+        for number, layer in enumerate(self._decoder_layers()):
+            found += _heads("decoder", number, layer.self_attention)
+            found += _heads("cross", number, layer.cross_attention)
+        return found
+
+
+def _heads(name: str, layer: int, attention: Attention) -> list[Head]:
+    """W^O takes the heads' contexts side by side."""
+    output = attention.output
+    assert output is not None
+    width = output.in_features // attention.n_heads
+    return [
+        Head(name, layer, head, ((output, slice(head * width, (head + 1) * width)),))
+        for head in range(attention.n_heads)
+    ]
