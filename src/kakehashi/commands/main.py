@@ -12,6 +12,7 @@ from kakehashi.commands.check import check
 from kakehashi.commands.compare import compare
 from kakehashi.commands.evaluate import evaluate
 from kakehashi.commands.exits import fail, interrupted
+from kakehashi.commands.explore import explore
 from kakehashi.commands.export import export
 from kakehashi.commands.heatmap import heatmap
 from kakehashi.commands.runs import runs
@@ -65,6 +66,7 @@ app.command()(score)
 app.command()(align)
 app.command()(serve)
 app.command()(evaluate)
+app.command()(explore)
 app.command()(heatmap)
 app.command()(compare)
 app.command()(average)
