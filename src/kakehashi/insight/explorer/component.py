@@ -8,21 +8,12 @@ later. All text goes in as text.
 
 from collections.abc import Sequence
 from html import escape
-from importlib.resources import files
 
+from kakehashi.insight.explorer.assets import SCRIPT, STYLE
 from kakehashi.insight.explorer.payload import embedded
 from kakehashi.insight.explorer.scene import Scene, scene
 
 __all__ = ["SCRIPT", "STYLE", "Scene", "scene", "viewer"]
-
-
-def _read(name: str) -> str:
-    return files("kakehashi.insight.explorer").joinpath(name).read_text("utf-8")
-
-
-STYLE = _read("viewer.css")
-"""Everything in it concerns what is inside of an ``.attention-viewer``."""
-SCRIPT = _read("viewer.js")
 
 
 def viewer(scenes: Sequence[Scene], identifier: str) -> str:

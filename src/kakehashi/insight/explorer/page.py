@@ -4,9 +4,9 @@ import base64
 import hashlib
 from collections.abc import Sequence
 from html import escape
-from importlib.resources import files
 
-from kakehashi.insight.explorer.component import SCRIPT, STYLE, Scene, viewer
+from kakehashi.insight.explorer.assets import PAGE_STYLE, SCRIPT, STYLE
+from kakehashi.insight.explorer.component import Scene, viewer
 
 
 def _hash(content: str) -> str:
@@ -14,9 +14,8 @@ def _hash(content: str) -> str:
     return f"'sha256-{base64.b64encode(digest).decode()}'"
 
 
-_PAGE_STYLE = files("kakehashi.insight.explorer").joinpath("page.css").read_text("utf-8")
 _POLICY = (
-    f"default-src 'none'; style-src {_hash(_PAGE_STYLE + STYLE)}; script-src {_hash(SCRIPT)}; "
+    f"default-src 'none'; style-src {_hash(PAGE_STYLE + STYLE)}; script-src {_hash(SCRIPT)}; "
     "img-src data:; base-uri 'none'; form-action 'none'"
 )
 
@@ -36,7 +35,7 @@ def page(scenes: Sequence[Scene]) -> bytes:
         '<meta name="color-scheme" content="light dark">\n'
         f"<title>{title}: {escape(models)} · Kakehashi</title>\n"
         '<link rel="icon" href="data:,">\n'
-        f"<style>{_PAGE_STYLE}{STYLE}</style>\n</head>\n<body>\n<header><h1>{title}</h1>\n"
+        f"<style>{PAGE_STYLE}{STYLE}</style>\n</head>\n<body>\n<header><h1>{title}</h1>\n"
         f'<p class="languages">{escape(models)}, {escape(first.source_language)} → '
         f"{escape(first.target_language)}</p></header>\n"
         f"<main>\n{viewer(scenes, 'explorer')}\n</main>\n"

@@ -52,14 +52,14 @@ class Path:
     steps: tuple[int, ...]
     """Numbers of its steps, one for each piece that it writes."""
     output: tuple[Label, ...]
-    """What they write: the pieces, EOS last."""
+    """What they write: the pieces, EOS last; or a mark where the length limit cut it."""
     probabilities: tuple[float, ...]
-    """Of what they write, after what was written before."""
+    """Of what they write after what was written before; of EOS where it was cut."""
     log_probability: float
     score: float | None
     """What the search ranks by; None for a translation that was given."""
     finished: bool
-    """False where the length limit cut it; its end is then what would have had to come."""
+    """False where the length limit cut it."""
 
 
 @dataclass(frozen=True)
@@ -201,11 +201,14 @@ class _Followed:
             if number == len(self.steps):
                 self.steps.append(self._step(maps, n, likeliest.indices[n], likeliest.values[n]))
         output = [*ids, EOS]
+        shown = labels(self._tokenizer, output)
+        if not hypothesis.finished:
+            shown[-1] = Label("cut", control=True)
         own = log_softmax.gather(1, torch.tensor(output).unsqueeze(1))[:, 0].tolist()
         return Path(
             text=" ".join(self._tokenizer.decode(ids).splitlines()),
             steps=tuple(numbers),
-            output=tuple(labels(self._tokenizer, output)),
+            output=tuple(shown),
             probabilities=tuple(exp(min(0.0, one)) for one in own),
             log_probability=sum(own) if given else hypothesis.log_probability,
             score=None if given else hypothesis.score,

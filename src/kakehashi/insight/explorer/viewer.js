@@ -511,7 +511,8 @@ class Panel {
     const list = element("ol", { class: "candidates" });
     const own = path.output[row], candidates = scene.candidates[path.steps[row]].map(([text, flags, share]) => [[text, flags], share]);
     const same = ([label]) => label[0] === own[0] && label[1] === own[1];
-    if (!candidates.some(same) && !candidates.some(([, share]) => Math.abs(share - path.probabilities[row]) < 2e-5)) candidates.push([own, path.probabilities[row]]);
+    const cut = !path.finished && row === path.steps.length - 1;
+    if (!cut && !candidates.some(same)) candidates.push([own, path.probabilities[row]]);
     for (const [label, share] of candidates) {
       const bar = element("span", { class: "bar" });
       bar.style.width = `${(100 * share).toFixed(1)}%`;
