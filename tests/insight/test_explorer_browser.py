@@ -33,8 +33,9 @@ const panel = document.querySelector(".panel"), canvas = panel.querySelector(".c
 const box = canvas.getBoundingClientRect(), says = panel.querySelector(".says"), found = [];
 const [rows, columns] = arguments;
 for (let n = 0; n < rows; n += 1) for (let m = 0; m < columns; m += 1) {
-  canvas.dispatchEvent(new PointerEvent("pointermove", { bubbles: true,
-    clientX: box.left + (m + .5) * box.width / columns, clientY: box.top + (n + .5) * box.height / rows }));
+  const clientX = box.left + (m + .5) * box.width / columns;
+  const clientY = box.top + (n + .5) * box.height / rows;
+  canvas.dispatchEvent(new PointerEvent("pointermove", { bubbles: true, clientX, clientY }));
   found.push(says.textContent);
 }
 canvas.dispatchEvent(new PointerEvent("pointerleave"));
