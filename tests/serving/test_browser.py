@@ -1,10 +1,10 @@
 """The page in a real browser: typing, pointing, keys, a phone, and what goes wrong."""
 
-import shutil
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests.browser import chromium, screen
 
 from kakehashi.inference.request import Request
 from kakehashi.serving.schema import Word
@@ -67,36 +67,8 @@ class Page:
 
 @pytest.fixture(scope="module")
 def window(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """A browser with a new empty profile; skips where it, its driver or selenium is missing."""
-    selenium = pytest.importorskip(
-        "selenium.webdriver", reason="needs selenium: pip install -e .[browser]"
-    )
-    from selenium.webdriver.chrome.service import Service
-
-    browser, driver = shutil.which("chromium"), shutil.which("chromedriver")
-    if browser is None or driver is None:
-        pytest.skip("needs chromium and chromedriver (on Debian: chromium, chromium-driver)")
-    options = selenium.ChromeOptions()
-    options.binary_location = browser
-    for argument in (
-        "--headless",
-        "--no-sandbox",
-        "--disable-gpu",
-        "--disable-quic",
-        "--no-first-run",
-        "--disable-background-networking",
-        "--disable-component-update",
-        "--disable-sync",
-        f"--user-data-dir={tmp_path_factory.mktemp('profile')}",
-    ):
-        options.add_argument(argument)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    found = selenium.Chrome(options, Service(driver))
-    try:
+    with chromium(tmp_path_factory.mktemp("profile")) as found:
         yield found
-    finally:
-        found.quit()
-        found.command_executor.close()  # quit leaves its connections to the driver open
 
 
 @pytest.fixture
@@ -243,15 +215,7 @@ def test_typing_on_drops_the_request_before(page: Page, reverser: Any) -> None:
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [320, 375, 1280])
 def test_it_fits_every_screen(page: Page, width: int, scheme: str) -> None:
-    page.window.execute_cdp_cmd(
-        "Emulation.setEmulatedMedia",
-        {"features": [{"name": "prefers-color-scheme", "value": scheme}]},
-    )
-    page.window.execute_cdp_cmd(
-        "Emulation.setDeviceMetricsOverride",
-        {"width": width, "height": 700, "deviceScaleFactor": 1, "mobile": width < 500},
-    )
-    try:
+    with screen(page.window, width, scheme):
         page.type("der Hund bellt " + "x" * 90)
         page.wait(".target", "tlleb")
         measure = "return [document.documentElement.scrollWidth, innerWidth]"
@@ -262,9 +226,6 @@ def test_it_fits_every_screen(page: Page, width: int, scheme: str) -> None:
         for button in page.all("button"):
             if button.is_displayed():
                 assert button.size["height"] >= 24
-    finally:
-        page.window.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
-        page.window.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
 
 
 def test_a_word_of_nothing_known(page: Page, reverser: Any) -> None:

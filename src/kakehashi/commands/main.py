@@ -12,6 +12,7 @@ from kakehashi.commands.check import check
 from kakehashi.commands.compare import compare
 from kakehashi.commands.evaluate import evaluate
 from kakehashi.commands.exits import fail, interrupted
+from kakehashi.commands.explore import explore
 from kakehashi.commands.export import export
 from kakehashi.commands.heatmap import heatmap
 from kakehashi.commands.probe import probe
@@ -66,6 +67,7 @@ app.command()(score)
 app.command()(align)
 app.command()(serve)
 app.command()(evaluate)
+app.command()(explore)
 app.command()(heatmap)
 app.add_typer(probe, name="probe")
 app.command()(compare)

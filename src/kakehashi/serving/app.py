@@ -22,6 +22,8 @@ from kakehashi.serving.refusal import Refusal
 from kakehashi.serving.schema import (
     KINDS,
     AlignAnswer,
+    Attended,
+    AttentionQuestion,
     Health,
     ModelAnswer,
     PairsQuestion,
@@ -32,9 +34,19 @@ from kakehashi.serving.schema import (
     TranslateQuestion,
 )
 from kakehashi.serving.service import Service
-from kakehashi.serving.tasks import Aligning, Scoring, Task, Text, Translating, strings
+from kakehashi.serving.tasks import Aligning, Attending, Scoring, Task, Text, Translating, strings
 
-_PATHS = ("/", "/translate", "/score", "/align", "/health", "/model", "/metrics", "/openapi.json")
+_PATHS = (
+    "/",
+    "/translate",
+    "/score",
+    "/align",
+    "/attention",
+    "/health",
+    "/model",
+    "/metrics",
+    "/openapi.json",
+)
 _NAME = 40
 """Characters of a field's name that are repeated where it is refused."""
 _REFUSED = {
@@ -104,9 +116,7 @@ def _questions(app: FastAPI, service: Service) -> None:
     @app.post("/translate", responses=_REFUSALS)
     async def translate(question: TranslateQuestion, request: HTTPRequest) -> TranslateAnswer:
         """Translate texts. Those of requests that come together share batches."""
-        most = service.limits.beam
-        if max(question.beam or 1, question.n_best) > most:
-            raise Refusal(422, "malformed", f"beam and n_best go up to {most} here")
+        _check_beam(max(question.beam or 1, question.n_best), service)
         options = Options(**question.model_dump(exclude={"texts", "sampling"}))
         if question.sampling is not None:
             options = replace(options, method=Sampling(**question.sampling.model_dump()))
@@ -122,6 +132,14 @@ def _questions(app: FastAPI, service: Service) -> None:
     async def align(question: PairsQuestion, request: HTTPRequest) -> AlignAnswer:
         """Which words of given translations belong to which of their sources."""
         return AlignAnswer(alignments=await ask(Aligning(), _pairs(question), request))
+
+    @app.post("/attention", responses=_REFUSALS)
+    async def attention(question: AttentionQuestion, request: HTTPRequest) -> Attended:
+        """How the model attends while it translates a sentence; the torch engine only."""
+        _check_beam(question.beam or 1, service)
+        (answer,) = await ask(Attending(question.beam), [Request(question.text)], request)
+        assert isinstance(answer, Attended)
+        return answer
 
 
 def _facts(app: FastAPI, service: Service, model: ModelAnswer) -> None:
@@ -184,6 +202,11 @@ def _request(text: str | RuledText) -> Text:
 
 def _pairs(question: PairsQuestion) -> list[Text]:
     return [(pair.source, pair.target) for pair in question.pairs]
+
+
+def _check_beam(beam: int, service: Service) -> None:
+    if beam > (most := service.limits.beam):
+        raise Refusal(422, "malformed", f"beam and n_best go up to {most} here")
 
 
 def _check_size(texts: Sequence[Text], service: Service) -> None:

@@ -8,6 +8,7 @@ from typing import assert_never
 
 import kakehashi
 from kakehashi.decoding.methods import Sampling
+from kakehashi.errors import ConfigError
 from kakehashi.inference import translation as found
 from kakehashi.inference.options import Options
 from kakehashi.inference.request import Request
@@ -16,7 +17,7 @@ from kakehashi.inference.sentences import without_spaces
 from kakehashi.inference.translator import Translator
 from kakehashi.serving import schema
 from kakehashi.serving.limits import Limits
-from kakehashi.serving.tasks import Aligning, Scoring, Task, Text, Translating, strings
+from kakehashi.serving.tasks import Aligning, Attending, Scoring, Task, Text, Translating, strings
 from kakehashi.serving.words import Word, word_pairs, words
 
 _NUMBERED = re.compile(r"^line [\d,]+(:?) ")
@@ -80,6 +81,12 @@ class TranslatorBackend:
                 return [_scored(read) for read in self._read(texts)]
             case Aligning():
                 return [self._aligned(read) for read in self._read(texts)]
+            case Attending():
+                return [
+                    self._attended(text.text, task.beam)
+                    for text in texts
+                    if isinstance(text, Request)
+                ]
         assert_never(task)
 
     def work(self, task: Task, texts: Sequence[Text]) -> list[int]:
@@ -89,12 +96,15 @@ class TranslatorBackend:
 
     def _width(self, task: Task) -> int:
         """Hypotheses of a text that are kept together, and those that are read once more."""
+        own = self._translator.config.decoding.beam
+        if isinstance(task, Attending):
+            return 2 * (task.beam or own)  # every hypothesis is searched, and read once more
         if not isinstance(task, Translating):
             return 1
         options = task.options
         if isinstance(options.method, Sampling):
             return options.n_best
-        beam = max(options.beam or self._translator.config.decoding.beam, options.n_best)
+        beam = max(options.beam or own, options.n_best)
         return beam + options.n_best if options.details else beam
 
     def _pieces(self, text: Text) -> int:
@@ -137,6 +147,17 @@ class TranslatorBackend:
             )
             for at, word in enumerate(targets)
         ]
+
+    def _attended(self, text: str, beam: int | None) -> schema.Attended:
+        name = self._translator.engine.name
+        if name != "torch":
+            raise ConfigError(
+                f"the {name} engine does not show how it attends: serve with --engine torch"
+            )
+        from kakehashi.insight.explorer.payload import payload
+        from kakehashi.insight.explorer.scene import scene
+
+        return schema.Attended(**payload([scene(self._translator, text, beam=beam)]))
 
     def _aligned(self, read: Read) -> schema.Aligned:
         sources = words(read.source_tokens, spaced=self._source_spaced)

@@ -1,5 +1,7 @@
 """The page: one text that holds its style and its script and asks the network for nothing else.
 
+Among them are those of the viewer of attention, which `kakehashi explore` uses too.
+
 The browser is told so. Its content policy allows this style and this script by their hashes, no
 other ones, and requests to this service only: text from outside could not run even if it were
 taken for a part of the page, which it never is (it goes in by ``textContent``).
@@ -8,6 +10,8 @@ taken for a part of the page, which it never is (it goes in by ``textContent``).
 import base64
 import hashlib
 from importlib.resources import files
+
+from kakehashi.insight.explorer.assets import SCRIPT, STYLE
 
 
 def _read(name: str) -> str:
@@ -19,7 +23,7 @@ def _hash(content: str) -> str:
     return f"'sha256-{base64.b64encode(digest).decode()}'"
 
 
-_STYLE, _SCRIPT = _read("style.css"), _read("script.js")
+_STYLE, _SCRIPT = _read("style.css") + STYLE, SCRIPT + _read("script.js")
 
 PAGE = (
     _read("index.html")

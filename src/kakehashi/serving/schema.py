@@ -1,6 +1,6 @@
 """What goes in and comes out, in JSON; every field is checked, and unknown ones are refused."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
 
@@ -93,6 +93,13 @@ class PairsQuestion(_Question):
     pairs: Annotated[list[Pair], Field(min_length=1)]
 
 
+class AttentionQuestion(_Question):
+    """A sentence to look at while it is translated."""
+
+    text: str
+    beam: Annotated[int | None, Field(ge=1, description="Hypotheses kept.")] = None
+
+
 class Word(BaseModel):
     """A word of a translation."""
 
@@ -142,7 +149,13 @@ class Aligned(BaseModel):
     ]
 
 
-Answer = Translation | Scored | Aligned
+class Attended(BaseModel):
+    """Every attention weight, in the form that the page's viewer reads; it may change."""
+
+    scenes: list[dict[str, Any]]
+
+
+Answer = Translation | Scored | Aligned | Attended
 
 
 class TranslateAnswer(BaseModel):

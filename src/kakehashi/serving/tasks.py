@@ -23,7 +23,15 @@ class Aligning:
     """Which words of given translations belong to which words of their sources."""
 
 
-Task = Translating | Scoring | Aligning
+@dataclass(frozen=True)
+class Attending:
+    """How the model attends while it translates texts."""
+
+    beam: int | None
+    """Hypotheses of the search; None: as the model says."""
+
+
+Task = Translating | Scoring | Aligning | Attending
 Pair = tuple[str, str]
 Text = Request | Pair
 """What one sentence of a task is: a text to translate, or a source and its target."""

@@ -3,6 +3,7 @@
 
 const PAUSE = 500; // milliseconds without typing before a request
 const SURE = 0.6, UNSURE = 0.25;
+const LOOKED = 10; // lines that are looked into
 const at = (id) => document.getElementById(id);
 const source = at("source"), result = at("result"), lines = at("lines");
 
@@ -103,6 +104,7 @@ function show(found) {
   lines.replaceChildren();
   draw();
   at("announcement").textContent = found.map((one) => one.text).join("\n");
+  attend();
 }
 
 function draw() {
@@ -272,6 +274,47 @@ function others(translation, index) {
   box.append(element("summary", {}, "Alternatives"), list);
   return box;
 }
+
+// ---- how it attends ----
+
+let attending = null; // the AbortController of the request under way
+let attended = ""; // the lines that are shown
+
+async function attend() {
+  const texts = [...new Set(translations.filter((one) => one.text).map((one) => one.typed))];
+  const box = at("attention"), said = at("attention-said"), place = at("attention-place");
+  box.hidden = !texts.length;
+  if (!box.open || !texts.length || attended === texts.join("\n")) return;
+  if (attending) attending.abort();
+  const mine = attending = new AbortController();
+  place.replaceChildren();
+  attended = "";
+  said.textContent = "Reading once more, with every weight kept\u2026";
+  try {
+    const scenes = [];
+    for (const text of texts.slice(0, LOOKED)) {
+      const body = await answer("attention", {
+        method: "POST",
+        headers: { "Content-Type": "application/json" },
+        body: JSON.stringify({ text }),
+        signal: mine.signal,
+      });
+      scenes.push(...body.scenes);
+    }
+    if (attending !== mine) return;
+    const inside = element("div");
+    place.append(inside);
+    attentionViewer.show(inside, { scenes });
+    attended = texts.join("\n");
+    const rest = texts.length - LOOKED;
+    said.textContent = "Each line as one sentence, read and translated at once." + (rest > 0 ? ` The first ${LOOKED} lines.` : "");
+  } catch (error) {
+    if (error.name === "AbortError" || attending !== mine) return;
+    said.textContent = `${error.message.charAt(0).toUpperCase()}${error.message.slice(1)}`;
+  }
+}
+
+at("attention").addEventListener("toggle", attend);
 
 // ---- starting ----
 

@@ -1,0 +1,1 @@
+"""The explorer: every attention weight of some sentences, in one page that needs no network."""
