@@ -4,7 +4,7 @@ import importlib.util
 import re
 from pathlib import Path
 from types import ModuleType
-from xml.etree import ElementTree
+from xml.etree import ElementTree as ET
 
 import pytest
 
@@ -50,7 +50,7 @@ def test_every_block_prints_what_the_page_shows(ran: tuple[list[str], Path]) -> 
 
 def labels(picture: Path) -> list[str]:
     """What a picture says that it shows."""
-    tree = ElementTree.parse(picture).getroot()
+    tree = ET.parse(picture).getroot()
     return [element.text or "" for element in tree.iter() if element.tag.endswith("}description")]
 
 

@@ -1,5 +1,7 @@
 """Pieces joined to words: every piece in one word, every word with a piece, rows distributions."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -12,7 +14,7 @@ from kakehashi.insight.words import Words, join, words_of
 def test_words_partition_the_pieces(text: str, data: st.DataObject) -> None:
     inner = st.lists(st.integers(0, len(text)), max_size=8)
     cuts = [0, *sorted(data.draw(inner)), len(text)]
-    pieces = list(zip(cuts, cuts[1:], strict=False))
+    pieces = list(pairwise(cuts))
     words = words_of(text, pieces)
     assert len(words.of_piece) == len(pieces)
     assert sorted(set(words.of_piece)) == list(range(len(words.labels)))

@@ -57,7 +57,9 @@ def figure_of_panels(
     places = _Places(panels, title, across, cell, measure)
     figure = Figure(figsize=(places.width, places.height))
     FigureCanvasAgg(figure)
-    top = max(0.1, math.ceil(10 * max(float(np.asarray(p.weights).max()) for p in panels) - 1e-6) / 10)
+    top = max(
+        0.1, math.ceil(10 * max(float(np.asarray(p.weights).max()) for p in panels) - 1e-6) / 10
+    )
     many = sum(len(panel.rows) * len(panel.columns) for panel in panels) > MANY
     for number, panel in enumerate(panels):
         x, y = places.corner(number)
