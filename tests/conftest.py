@@ -135,11 +135,11 @@ def figures(monkeypatch: pytest.MonkeyPatch) -> "list[Figure]":
     from kakehashi.insight import heatmap as room
 
     drawn: list[Figure] = []
-    original = room._figure
+    original = room.figure_of_panels
 
     def keep(*arguments: Any) -> "Figure":
         drawn.append(original(*arguments))
         return drawn[-1]
 
-    monkeypatch.setattr(room, "_figure", keep)
+    monkeypatch.setattr(room, "figure_of_panels", keep)
     return drawn

@@ -69,7 +69,7 @@ def test_labels_without_a_box(cases: Path, tmp_path: Path, figures: list[Figure]
 
     drawable = frozenset().union(*(_characters(font_manager.findfont(f)) for f in families))
     assert all(ord(c) in drawable for label in columns for c in label)
-    drawn = np.asarray(figures[0].axes[0].images[0].get_array())
+    drawn = np.asarray(figures[0].axes[0].collections[0].get_array())
     assert np.array_equal(drawn, values)
     assert drawn.sum(-1) == pytest.approx(np.ones(3))
 
@@ -82,7 +82,7 @@ def test_the_command_draws_every_label(
         ended = kakehashi("heatmap", folder, "--text", text, "-o", picture)
         assert ended.status == 0, ended.err
         assert picture.read_bytes().startswith(b"\x89PNG")
-        weights = np.asarray(figures[-1].axes[0].images[0].get_array())
+        weights = np.asarray(figures[-1].axes[0].collections[0].get_array())
         view = attention(Translator.load(folder), text)
         assert weights.shape == (len(view.target_output), len(view.source))
         assert weights.sum(-1) == pytest.approx(np.ones(len(weights)), abs=1e-5)

@@ -1,41 +1,71 @@
-"""`kakehashi heatmap`: where a model looks while it translates one sentence."""
+"""`kakehashi heatmap`: where a model looks while it translates, as a figure to print."""
 
+from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
+
+if TYPE_CHECKING:
+    from kakehashi.insight.sentence import Kind
+
+
+class KindName(StrEnum):
+    """Whose attention."""
+
+    cross = "cross"
+    encoder = "encoder"
+    decoder = "decoder"
 
 
 def heatmap(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model or run folder.")],
-    text: Annotated[str, typer.Option(help="The sentence to translate.")],
+    text: Annotated[
+        list[str], typer.Option(help="A sentence to translate; again for more panels.")
+    ],
     output: Annotated[
-        Path, typer.Option("--output", "-o", help="The picture: a .png, .pdf or .svg file.")
+        list[Path],
+        typer.Option(
+            "--output", "-o", help="The picture: .png, .pdf or .svg; again for more formats."
+        ),
     ],
     target: Annotated[
-        str | None, typer.Option(help="The translation to follow; else the model's own.")
+        list[str] | None,
+        typer.Option(help="The translation to follow, one for each --text; else the model's own."),
     ] = None,
+    kind: Annotated[
+        KindName,
+        typer.Option(help="Cross-attention, or the self-attention of the encoder or decoder."),
+    ] = KindName.cross,
     layer: Annotated[
         int | None,
-        typer.Option(min=1, help="Decoder layer; else the last but one, or the last of two."),
+        typer.Option(min=1, help="A layer; else the last but one, or the last of two."),
     ] = None,
     head: Annotated[
-        str, typer.Option(metavar="N|mean", help="One head, or the mean of all.")
+        str, typer.Option(metavar="N|mean|all", help="One head, the mean, or a panel for each.")
     ] = "mean",
+    words: Annotated[bool, typer.Option("--words", help="Join the pieces of a word.")] = False,
     device: Annotated[str, typer.Option(help="cpu, cuda, or auto: a GPU if there is one.")] = "cpu",
 ) -> None:
-    """Draw the cross-attention of one translation: a row for each piece it writes."""
-    if head != "mean" and not (head.isdecimal() and int(head) >= 1):
-        raise typer.BadParameter(f"--head is {head!r}; it is a number from 1, or mean")
+    """Draw the attention of translations: a row for each piece that is written."""
+    if head not in ("mean", "all") and not (head.isdecimal() and int(head) >= 1):
+        raise typer.BadParameter(f"--head is {head!r}; it is a number from 1, mean, or all")
     from kakehashi.inference.translator import Translator
     from kakehashi.insight.sentence import draw_attention
 
+    chosen: int | Literal["all"] | None = None
+    if head != "mean":
+        chosen = "all" if head == "all" else int(head)
+    whose: Kind = kind.value
     shown = draw_attention(
         Translator.load(model, device),
         text,
         output,
-        target=target,
+        targets=target,
+        kind=whose,
         layer=layer,
-        head=None if head == "mean" else int(head),
+        head=chosen,
+        words=words,
     )
-    typer.echo(f"{output}: {shown}", err=True)
+    for path in output:
+        typer.echo(f"{path}: {shown}", err=True)

@@ -1,35 +1,43 @@
-"""Attention weights as a picture: which source piece each target piece looked at.
+"""Attention weights as a figure to print: which source piece each target piece looked at.
 
-Rows are target pieces and columns source pieces, as in figure 3 of Bahdanau et al. (2015).
+Rows are target pieces and columns source pieces, as in figure 3 of Bahdanau et al. (2015). There
+white is a weight of one; here black is, so that a page that is mostly zeros stays mostly paper.
 """
 
-import io
 import logging
-import math
-import unicodedata
 from collections.abc import Sequence
+from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 
 import matplotlib as mpl
 import numpy as np
 import numpy.typing as npt
-from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure
 
 from kakehashi.data.reading import write_bytes
 from kakehashi.errors import ConfigError
-from kakehashi.insight.fonts import fonts_for, install_hint
+from kakehashi.insight.figure import figure_of_panels
+from kakehashi.insight.fonts import all_truetype, fonts_for, install_hint
 
 FORMATS = (".png", ".pdf", ".svg")
-CELL = 0.3
-"""Inches a weight, in pictures that are not too large for it."""
-LARGEST = 40.0
-"""Inches, the longest side of the grid; more pieces get smaller cells."""
-LEGIBLE = 4.0
-"""Points, the smallest type; where cells are smaller, only every second, third… piece is named."""
+RESOLUTION, PIXELS = 300, 6000
+"""Of a PNG: dots an inch, and the most dots of its longer side, which may make them fewer."""
 
 _log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One map of a figure."""
+
+    weights: npt.ArrayLike
+    """[N M]: row n is a distribution over the columns."""
+    rows: Sequence[str]
+    """N labels."""
+    columns: Sequence[str]
+    """M labels."""
+    title: str = ""
+    """A line above the map."""
 
 
 def heatmap(
@@ -40,50 +48,78 @@ def heatmap(
     *,
     title: str = "",
 ) -> None:
-    """Draw weights [N M] with N target and M source pieces as labels, dark where they are large.
+    """Draw weights [N M] with N target and M source pieces as labels: a figure of one panel.
 
-    The labels are literal text: nothing in them is taken for markup. A character that no installed
-    font has is written as its number (U+732B), and a warning names the package with a font for it.
-    The file appears whole or not at all.
+    See ``heatmaps``.
+    """
+    heatmaps([Panel(weights, target_labels, source_labels)], [path], title=title)
+
+
+def heatmaps(
+    panels: Sequence[Panel],
+    paths: Sequence[str | Path],
+    *,
+    title: str = "",
+    across: int | None = None,
+) -> None:
+    """Draw maps side by side in one figure, and write it to each path in its format.
+
+    All panels share one scale, from 0 to their largest weight, rounded up to a tenth: the same grey
+    is the same weight everywhere in a figure, and the bar beside it says which.
+
+    The labels are literal text: nothing in them is taken for markup. Arabic is joined and
+    right-to-left labels are written so. A character that no font has is written as its number
+    (U+732B), and a warning says what to install for it. A PDF holds its fonts (as TrueType, Type
+    42, where the fonts are TrueType) and its text can be searched; an SVG has letters as outlines,
+    so that it looks the same where the fonts are missing, and its title and labels as text in its
+    title and description. The same input gives the same bytes. Files appear whole or not at all.
 
     Args:
-        weights: rows are distributions over the source pieces.
-        source_labels: M pieces.
-        target_labels: N pieces.
-        path: ends in .png, .pdf or .svg.
-        title: a line above the picture.
+        panels: one or more, in reading order.
+        paths: each ends in .png, .pdf or .svg.
+        title: a line above the figure.
+        across: panels side by side; None: as many as make about a square.
 
     Raises:
         ConfigError: for another kind of file.
-        DataError: when the file cannot be written.
-        ValueError: when labels and weights differ in number.
+        DataError: when a file cannot be written.
+        ValueError: when there is no panel, or labels and weights differ in number.
     """
-    values = np.asarray(weights, dtype=np.float64)
-    if values.shape != (len(target_labels), len(source_labels)):
-        raise ValueError(
-            f"weights {values.shape} for {len(target_labels)} target and "
-            f"{len(source_labels)} source pieces"
-        )
-    kind = picture_format(path)
-    families, missing = fonts_for([*source_labels, *target_labels, title])
+    if not panels:
+        raise ValueError("there is no panel to draw")
+    for panel in panels:
+        if np.shape(panel.weights) != (len(panel.rows), len(panel.columns)):
+            raise ValueError(
+                f"weights {np.shape(panel.weights)} for {len(panel.rows)} target and "
+                f"{len(panel.columns)} source pieces"
+            )
+    kinds = [picture_format(path) for path in paths]
+    labels = [label for panel in panels for label in (*panel.rows, *panel.columns, panel.title)]
+    families, missing = fonts_for([*labels, title])
     if missing:
         _log.warning(
-            "no installed font has %s: written as numbers; for letters install a font (Debian, "
-            "Ubuntu: apt install %s)",
+            "no installed font has %s: written as numbers; for letters install a font (%s)",
             " ".join(sorted(missing)),
             install_hint(missing),
         )
-    settings = mpl.rcParamsDefault | {"font.family": families, "text.usetex": False}
-    content = io.BytesIO()
+    settings = mpl.rcParamsDefault | {
+        "font.family": families,
+        "text.usetex": False,
+        # PostScript outlines in a Type 42 font are against the letter of PDF: some readers refuse.
+        "pdf.fonttype": 42 if all_truetype(families) else 3,
+        "svg.fonttype": "path",
+        "svg.hashsalt": "kakehashi",
+    }
     with mpl.rc_context(settings):
-        figure = _figure(
-            values,
-            [_label(text, missing) for text in source_labels],
-            [_label(text, missing) for text in target_labels],
-            _label(title, missing),
-        )
-        figure.savefig(content, format=kind, dpi=150, bbox_inches="tight", pad_inches=0.1)
-    write_bytes(path, content.getvalue())
+        figure = figure_of_panels(panels, title, missing, across)
+        dpi = min(RESOLUTION, PIXELS / max(figure.get_size_inches()))
+        contents = []
+        for kind in kinds:
+            content = BytesIO()
+            figure.savefig(content, format=kind, dpi=dpi, metadata=_metadata(kind, panels, title))
+            contents.append(content.getvalue())
+    for path, written in zip(paths, contents, strict=True):
+        write_bytes(path, written)
 
 
 def picture_format(path: str | Path) -> str:
@@ -98,49 +134,11 @@ def picture_format(path: str | Path) -> str:
     return suffix[1:]
 
 
-def _figure(
-    values: npt.NDArray[np.float64], source: list[str], target: list[str], title: str
-) -> Figure:
-    rows, columns = values.shape
-    cell = min(CELL, LARGEST / max(rows, columns))
-    width, height = columns * cell, rows * cell
-    figure = Figure(figsize=(width, height))
-    FigureCanvasAgg(figure)
-    axes = figure.add_axes((0, 0, 1, 1))
-    image = axes.imshow(values, cmap="Blues", vmin=0, aspect="auto", interpolation="nearest")
-    _name_pieces(axes, source, target, cell)
-    if cell == CELL:
-        _rule(axes, rows, columns)
-    bar = figure.add_axes((1 + CELL / width, 0, 0.5 * CELL / width, 1))
-    figure.colorbar(image, cax=bar).set_label("weight", fontsize=10)
-    bar.tick_params(labelsize=8)
-    if title:
-        axes.set_title(title, fontsize=10, parse_math=False, loc="left")
-    return figure
-
-
-def _name_pieces(axes: Axes, source: list[str], target: list[str], cell: float) -> None:
-    """Source pieces above the columns, target pieces left of the rows."""
-    points = min(10.0, max(LEGIBLE, 0.75 * 72 * cell))
-    every = math.ceil(points / (72 * cell))
-    columns, rows = range(0, len(source), every), range(0, len(target), every)
-    axes.set_xticks(columns, source[::every], rotation=90, fontsize=points, parse_math=False)
-    axes.set_yticks(rows, target[::every], fontsize=points, parse_math=False)
-    axes.xaxis.tick_top()
-    axes.tick_params(length=0)
-
-
-def _rule(axes: Axes, rows: int, columns: int) -> None:
-    """Thin lines between the cells."""
-    axes.set_xticks(np.arange(columns + 1) - 0.5, minor=True)
-    axes.set_yticks(np.arange(rows + 1) - 0.5, minor=True)
-    axes.grid(which="minor", color="0.85", linewidth=0.5)
-    axes.tick_params(which="minor", length=0)
-
-
-def _label(text: str, missing: set[str]) -> str:
-    """The text on one line, characters without a glyph as numbers, controls left out."""
-    shown = (f"U+{ord(c):04X} " if c in missing else c for c in text)
-    return "".join(
-        c for c in shown if len(c) > 1 or unicodedata.category(c) not in ("Cc", "Cf")
-    ).strip()
+def _metadata(kind: str, panels: Sequence[Panel], title: str) -> dict[str, str | None]:
+    """What the file says of itself: for readers who cannot see it, and no date."""
+    if kind == "png":
+        return {"Title": title}
+    if kind == "pdf":
+        return {"Title": title, "CreationDate": None}
+    parts = [f"{p.title} rows: {' '.join(p.rows)}; columns: {' '.join(p.columns)}" for p in panels]
+    return {"Title": title, "Description": ". ".join(parts).strip(), "Date": None}

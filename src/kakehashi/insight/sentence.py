@@ -1,62 +1,133 @@
-"""The cross-attention of one translation, drawn."""
+"""The attention of one translation, or of several, drawn."""
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Literal
+
+from torch import Tensor
 
 from kakehashi.data.reading import is_blank
 from kakehashi.errors import ConfigError, DataError
 from kakehashi.inference.translator import Translator
-from kakehashi.insight.attention import attention
-from kakehashi.insight.heatmap import heatmap, picture_format
+from kakehashi.insight.attention import Attention, attention
+from kakehashi.insight.heatmap import Panel, heatmaps, picture_format
+from kakehashi.insight.words import Words, join, words_of
 from kakehashi.models.interface import alignment_layer
+
+Kind = Literal["cross", "encoder", "decoder"]
+NAMES: dict[Kind, str] = {
+    "cross": "cross-attention",
+    "encoder": "encoder self-attention",
+    "decoder": "decoder self-attention",
+}
 
 
 def draw_attention(
     translator: Translator,
-    line: str,
-    path: str | Path,
+    lines: str | Sequence[str],
+    paths: str | Path | Sequence[str | Path],
     *,
-    target: str | None = None,
+    targets: str | Sequence[str] | None = None,
+    kind: Kind = "cross",
     layer: int | None = None,
-    head: int | None = None,
+    head: int | Literal["all"] | None = None,
+    words: bool = False,
 ) -> str:
-    """Draw where a model looks while it translates a line; returns what the picture shows.
+    """Draw where a model looks while it translates; returns what the picture shows.
 
-    Each row stands for the step that writes its piece.
+    Of cross-attention, each row stands for the step that writes its piece; of self-attention, for
+    the place that reads it.
 
     Args:
         translator: the model.
-        line: source text.
-        path: the picture, .png, .pdf or .svg.
-        target: the translation to follow; None: the model's own.
-        layer: decoder layer from 1; None: the last but one, which aligns best in deep Transformers,
-            and the last where there are no more than two.
-        head: head from 1; None: the mean of all.
+        lines: source text; several lines make several panels.
+        paths: the picture, .png, .pdf or .svg; several for the same in several formats.
+        targets: the translations to follow, one for each line; None: the model's own.
+        kind: whose attention: the decoder's to the source, or to itself, or the encoder's.
+        layer: from 1; None: for cross-attention the last but one, which aligns best in deep
+            Transformers, and the last where there are no more than two; else the last.
+        head: from 1; None: the mean of all; "all": a panel for each.
+        words: join the pieces of a word.
 
     Raises:
-        ConfigError: for a layer or a head that the model does not have, or a kind of picture.
-        DataError: when the picture cannot be written; for a line without visible characters, and
-            one that is longer than the model's training (translated in parts, see ``Translator``).
+        ConfigError: for attention, a layer or a head that the model does not have, a kind of
+            picture, and for more or fewer targets than lines.
+        DataError: when a picture cannot be written; for a line without visible characters, and one
+            that is longer than the model's training (translated in parts, see ``Translator``).
     """
-    picture_format(path)
-    _check(translator, line, target)
-    shown = attention(translator, line, target)
-    maps = shown.maps.cross
+    lines = [lines] if isinstance(lines, str) else list(lines)
+    paths = [paths] if isinstance(paths, str | Path) else list(paths)
+    targets = [targets] if isinstance(targets, str) else targets
+    if targets is not None and len(targets) != len(lines):
+        raise ConfigError(f"{len(lines)} sentences and {len(targets)} translations of them")
+    for path in paths:
+        picture_format(path)
+    panels: list[Panel] = []
+    shown = ""
+    for number, line in enumerate(lines):
+        target = None if targets is None else targets[number]
+        _check(translator, line, target)
+        found = attention(translator, line, target)
+        weights, shown = _chosen(found, kind, layer, head)
+        rows, columns = _labels(translator, found, kind, words)
+        letter = f"({_letters(number)})" if len(lines) > 1 else ""
+        for place, one in enumerate(weights, 1):
+            name = f"head {place}" if head == "all" and len(weights) > 1 else ""
+            joined = join(one.cpu().numpy(), rows, columns)
+            panels.append(Panel(joined, rows.labels, columns.labels, f"{letter} {name}".strip()))
+    heads = len(panels) // len(lines)
+    heatmaps(panels, paths, title=shown, across=heads if min(heads, len(lines)) > 1 else None)
+    return shown
+
+
+def _chosen(
+    found: Attention, kind: Kind, layer: int | None, head: int | Literal["all"] | None
+) -> tuple[list[Tensor], str]:
+    """The maps [N M] that are asked for, and what they are."""
+    maps: list[Tensor] = getattr(found.maps, kind)
+    name = NAMES[kind]
+    if not maps:
+        raise ConfigError(f"the model has no {name}: it reads and writes with recurrent layers")
     if layer is None:
-        layer = alignment_layer(len(maps)) + 1
+        layer = alignment_layer(len(maps)) + 1 if kind == "cross" else len(maps)
     if not 1 <= layer <= len(maps):
-        raise ConfigError(f"the model has decoder layers 1 to {len(maps)}; there is no {layer}")
+        raise ConfigError(f"the model's {name} has layers 1 to {len(maps)}; there is no {layer}")
     weights = maps[layer - 1][0]
-    heads = weights.shape[0]
-    if head is not None and not 1 <= head <= heads:
+    heads = len(weights)
+    if isinstance(head, int) and not 1 <= head <= heads:
         raise ConfigError(f"layer {layer} has heads 1 to {heads}; there is no {head}")
-    chosen = weights.mean(0) if head is None else weights[head - 1]
-    which = f"mean of {heads} heads" if head is None else f"head {head} of {heads}"
+    where = f"{name}, layer {layer} of {len(maps)}"
     if heads == 1:
-        which = "one head"
-    title = f"cross-attention, layer {layer} of {len(maps)}, {which}"
-    source, written = map(_labels, (shown.source, shown.target_output))
-    heatmap(chosen.cpu().numpy(), source, written, path, title=title)
-    return title
+        return [weights[0]], f"{where}, one head"
+    if head == "all":
+        return list(weights), f"{where}, all {heads} heads"
+    if head is None:
+        return [weights.mean(0)], f"{where}, mean of {heads} heads"
+    return [weights[head - 1]], f"{where}, head {head} of {heads}"
+
+
+def _labels(
+    translator: Translator, found: Attention, kind: Kind, words: bool
+) -> tuple[Words, Words]:
+    """What the rows and the columns stand for."""
+    source = _named(translator, found.source[:-1], words).with_ends(None, found.source[-1])
+    if kind == "encoder":
+        return source, source
+    target = _named(translator, found.target_output[:-1], words)
+    if kind == "cross":
+        return target.with_ends(None, found.target_output[-1]), source
+    read = target.with_ends(found.target_input[0], None)
+    return read, read
+
+
+def _named(translator: Translator, pieces: tuple[str, ...], words: bool) -> Words:
+    """Words, or pieces, with a small dot for a space where SentencePiece writes a bar."""
+    if not words or not pieces:
+        names = tuple(piece.replace("\u2581", "\u00b7") for piece in pieces)
+        return Words(names, tuple(range(len(names))))
+    tokenizer = translator.tokenizer
+    numbers = tokenizer.numbers(pieces)
+    return words_of(tokenizer.decode(numbers), tokenizer.decode_spans(numbers))
 
 
 def _check(translator: Translator, line: str, target: str | None) -> None:
@@ -70,6 +141,6 @@ def _check(translator: Translator, line: str, target: str | None) -> None:
         )
 
 
-def _labels(pieces: tuple[str, ...]) -> list[str]:
-    """Pieces with a small dot for a space, where SentencePiece writes a bar."""
-    return [piece.replace("\u2581", "\u00b7") for piece in pieces]
+def _letters(number: int) -> str:
+    """a, b, ... z, 27, 28 ...: the name of a panel."""
+    return chr(ord("a") + number) if number < 26 else str(number + 1)
