@@ -14,8 +14,9 @@ from kakehashi.evaluation.scores import corpus_bleu
 from kakehashi.inference.bundle import Bundle
 from kakehashi.inference.options import Options
 from kakehashi.inference.settings import BundleConfig
+from kakehashi.inference.torch_engine import TorchEngine
 from kakehashi.inference.translator import Translator
-from kakehashi.insight.ablation import ablation, without
+from kakehashi.insight.ablation import ablation, torch_engine, without
 from kakehashi.insight.headtable import removals
 from kakehashi.models.build import build_model
 from kakehashi.models.config import RNNConfig, TransformerConfig
@@ -159,9 +160,9 @@ def test_the_cost_is_the_difference_of_both_scores(
     translator: Translator, small_corpus: Any
 ) -> None:
     lines = small_corpus.source[:4]
-    model = translator.engine.model  # type: ignore[attr-defined]
+    model = torch_engine(translator).model
     greedy = [t.text for t in translator.translate(lines, Options(beam=1))]
-    engine = type(translator.engine)(without(model, model.heads()))  # type: ignore[call-arg]
+    engine = TorchEngine(without(model, model.heads()))
     other = Translator(engine, translator.tokenizer, translator.config)
     reduced = [t.text for t in other.translate(lines, Options(beam=1))]
     assert greedy != reduced
