@@ -46,8 +46,8 @@ def test_every_head_has_a_row(
 ) -> None:
     table, picture = tmp_path / "heads.json", tmp_path / "heads.png"
     texts = "--source", small_corpus.source_path, "--reference", small_corpus.target_path
-    outputs = "-o", table, "--picture", picture
-    ended = kakehashi("probe", "heads", model_folder, *texts, "--lines", 3, *outputs)
+    options = "--lines", 3, "--lexicon", texts[1], texts[3], "-o", table, "--picture", picture
+    ended = kakehashi("probe", "heads", model_folder, *texts, *options)
     assert (ended.status, ended.out) == (0, b"")
     assert "3 lines, beam 1: BLEU" in ended.err
     found = json.loads(table.read_text(encoding="utf-8"))

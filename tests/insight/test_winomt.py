@@ -13,7 +13,7 @@ female\t1\tThe driver waved to the nurse, although she was late.\tdriver
 male\t5\tThe driver waved to the nurse, although he was late.\tnurse
 male\t1\tThe construction worker paid the CEO's cousin and his bill.\tconstruction worker
 female\t5\tThe construction worker paid the CEO; her plan worked.\tCEO
-neutral\t2\tYesterday, someone saw a driver because they hurried.\tsomeone
+neutral\t1\tYesterday, someone saw a driver because they hurried.\tsomeone
 female\t3\tBecause her driver drove, the nurse slept.\tnurse
 male\t1\tThe driver and the driver's nurse saw him.\tdriver
 male\t1\tThe driver met a nurse and a CEO before he left.\tdriver

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from kakehashi.inference.translator import Translator
     from kakehashi.insight.ablation import Ablation
     from kakehashi.insight.heads import HeadStudy, Pieces
+    from kakehashi.insight.table import Value
     from kakehashi.models.interface import Head
 
 
@@ -82,7 +83,7 @@ def heads(
         if output is None:
             write_text(stream, columns(cells(for_people(rows))))
         else:
-            facts = {"lines": len(pairs), "beam": beam}
+            facts: dict[str, Value] = {"lines": len(pairs), "beam": beam}
             if ablation is not None:
                 facts |= {"bleu": ablation.bleu, "signature": ablation.signature}
             shown = for_people(rows) if output.suffix == ".md" else rows
@@ -136,7 +137,8 @@ def _sentences(
     from kakehashi.insight.lexical import LexicalLinks
 
     tokenizer, engine = translator.tokenizer, torch_engine(translator)
-    known, given_pairs = None, [(line, text) for line, text in pairs if text is not None]
+    known = None
+    given_pairs = [(line, text) for line, text in pairs if text is not None]
     text: Sequence[tuple[str, str]] = given_pairs
     if lexicon is not None:
         count_pairs(*lexicon)

@@ -105,7 +105,8 @@ def ablation(
     check_counts(lines, references, ("the source", "the reference"))
     metric = Metric("bleu", bleu_tokenizer(translator.config.target_language)[0])
     tables = []
-    for heads in [(), *removals]:
+    groups: list[Sequence[Head]] = [(), *removals]
+    for heads in groups:
         changed = without(model, heads) if heads else model
         system = Translator(TorchEngine(changed), translator.tokenizer, translator.config)
         hypotheses = []

@@ -8,7 +8,7 @@ import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.cm import ScalarMappable
-from matplotlib.colors import Normalize
+from matplotlib.colors import Colormap, ListedColormap, Normalize
 from matplotlib.figure import Figure
 
 from kakehashi.data.reading import write_bytes
@@ -104,11 +104,11 @@ def _figure(studies: Sequence[HeadStudy], costs: dict[tuple[str, int, int], Cost
     return figure
 
 
-def _light(ground: ScalarMappable) -> mpl.colors.Colormap:
+def _light(ground: ScalarMappable) -> Colormap:
     """The part of the colours that panels use."""
     colours = ground.get_cmap()
     steps = [colours(DEAR * step / 255) for step in range(256)]
-    return mpl.colors.ListedColormap(steps)
+    return ListedColormap(steps)
 
 
 def _panel(axes: Axes, study: HeadStudy, cost: Cost | None, ground: ScalarMappable | None) -> None:
