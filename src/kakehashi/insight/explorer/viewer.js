@@ -246,7 +246,7 @@ class Panel {
       return [kind, button];
     }));
     this.parts = {
-      stage: element("section", { class: "stage-part" }), side: element("section", { class: "side" }),
+      stage: element("section", { class: "stage-part" }), considered: element("section", { class: "considered" }), side: element("section", { class: "side" }),
       picture: element("section", { class: "picture" }), alternatives: element("section", { class: "alternatives" }),
     };
     this.box.append(
@@ -492,15 +492,16 @@ class Panel {
       if (next) { next.focus(); next.click(); }
     });
     const most = Math.log2(this.map.columns).toFixed(1);
-    this.candidates = element("div", { class: "considered" });
+    this.candidates = element("div", {});
+    this.parts.considered.replaceChildren(this.candidates);
     this.parts.side.replaceChildren(
       element("h3", {}, "Layers and heads"), group,
       element("p", { class: "quiet" }, `The figure is the head's entropy in bits: 0 looks at one piece, ${most} at all alike.`),
-      this.candidates,
     );
   }
 
   drawCandidates(row) {
+    this.parts.considered.hidden = this.kind === "encoder";
     if (this.kind === "encoder") return this.candidates.replaceChildren();
     const { path, scene } = this, lang = scene.to;
     const title = element("h3", {}, row === null ? "What each step could write" : `What step ${row + 1} could write`);
@@ -670,7 +671,7 @@ class Panel {
     this.lattice = element("div", { class: "lattice", tabindex: "0", role: "region", "aria-label": "The beam, step by step" }, this.links, columns);
     const details = element("details", { open: true }, element("summary", {}, "The beam on its way: what was alive after each step, and what it came from"),
       this.lattice,
-      element("p", { class: "quiet" }, "The figure is the log probability so far. Outlined: what became the translation shown; dark: what became one of the list; grey: given up on the way. Hypotheses that ended but did not get into the list are not shown."));
+      element("p", { class: "quiet" }, "The figure is the log probability so far. In colour: the translation shown. Framed: others of the list. Pale: given up on the way. What ended without getting into the list is not shown."));
     details.addEventListener("toggle", () => this.join());
     this.watcher.observe(this.lattice);
     return details;
