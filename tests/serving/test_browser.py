@@ -246,7 +246,7 @@ def test_how_it_attends(page: Page, reverser: Any, model_folder: Path) -> None:
 
     reverser._answer = answer
     page.type("Der Hund bellt.\n\nEine Katze")
-    page.wait(".target", "red")
+    page.wait(".target", "reD")
     assert asked == []  # nobody has looked yet
     page.one("#attention summary").click()
     page.wait("#attention-said", "Each line")

@@ -504,9 +504,19 @@ class Panel {
     this.parts.considered.hidden = this.kind === "encoder";
     if (this.kind === "encoder") return this.candidates.replaceChildren();
     const { path, scene } = this, lang = scene.to;
-    const title = element("h3", {}, row === null ? "What each step could write" : `What step ${row + 1} could write`);
+    const title = element("h3", {}, row === null ? "Where it was least sure" : `What step ${row + 1} could write`);
+    const item = (label, share, chosen) => {
+      const bar = element("span", { class: "bar" });
+      bar.style.width = `${(100 * share).toFixed(1)}%`;
+      return element("li", { class: chosen ? "chosen" : null },
+        element("span", { lang }, isolated(label[0]), chosen ? element("span", { class: "unseen" }, " (written)") : ""),
+        element("span", { "aria-hidden": "true" }, bar), element("span", { class: "figure" }, percent(share)));
+    };
     if (row === null) {
-      return this.candidates.replaceChildren(title, element("p", { class: "quiet" }, "Choose a step to see what it considered."));
+      const unsure = path.probabilities.map((share, n) => [path.output[n], share]).slice(0, path.finished ? undefined : -1)
+        .sort((a, b) => a[1] - b[1]).slice(0, 5).map(([label, share]) => item(label, share, false));
+      return this.candidates.replaceChildren(title, element("p", { class: "written quiet" },
+        "The pieces that it gave the least probability. Choose a step to see what else it considered."), element("ol", { class: "candidates" }, ...unsure));
     }
     const written = path.output.slice(0, row).map(([text, flags], n) => (flags & 1 && n ? " " : "") + text).join("");
     const list = element("ol", { class: "candidates" });
@@ -514,13 +524,7 @@ class Panel {
     const same = ([label]) => label[0] === own[0] && label[1] === own[1];
     const cut = !path.finished && row === path.steps.length - 1;
     if (!cut && !candidates.some(same)) candidates.push([own, path.probabilities[row]]);
-    for (const [label, share] of candidates) {
-      const bar = element("span", { class: "bar" });
-      bar.style.width = `${(100 * share).toFixed(1)}%`;
-      const chosen = same([label]);
-      list.append(element("li", { class: chosen ? "chosen" : null }, element("span", { lang }, isolated(label[0]), chosen ? element("span", { class: "unseen" }, " (written)") : ""),
-        element("span", { "aria-hidden": "true" }, bar), element("span", { class: "figure" }, percent(share))));
-    }
+    for (const [label, share] of candidates) list.append(item(label, share, same([label])));
     this.candidates.replaceChildren(title,
       element("p", { class: "written quiet" }, "Written so far: ", element("bdi", { lang, dir: path.direction }, written || "nothing")), list);
   }
