@@ -663,7 +663,7 @@ class Panel {
       for (const [path, rank] of ended) {
         const on = path === this.path, last = path.steps[path.steps.length - 1];
         const node = element("span", { class: `node ended kept${on ? " taken" : ""}`, title: `log p ${signed(path.logProbability)}` },
-          element("span", {}, `end, no. ${rank + 1}`), element("small", {}, signed(path.logProbability, 1)));
+          element("span", {}, `end: no. ${rank + 1}`), element("small", {}, signed(path.logProbability, 1)));
         column.append(node);
         here.push({ node, on, step: null, parent: n ? this.nodes[n - 1].find((one) => one.step === last) || null : null });
       }
