@@ -663,7 +663,7 @@ class Panel {
       for (const [path, rank] of ended) {
         const on = path === this.path, last = path.steps[path.steps.length - 1];
         const node = element("span", { class: `node ended kept${on ? " taken" : ""}`, title: `log p ${signed(path.logProbability)}` },
-          element("span", {}, `end: no. ${rank + 1}`), element("small", {}, signed(path.logProbability, 1)));
+          element("span", {}, element("span", { class: "unseen" }, "ended: "), `no. ${rank + 1}`), element("small", {}, signed(path.logProbability, 1)));
         column.append(node);
         here.push({ node, on, step: null, parent: n ? this.nodes[n - 1].find((one) => one.step === last) || null : null });
       }
@@ -675,7 +675,7 @@ class Panel {
     this.lattice = element("div", { class: "lattice", tabindex: "0", role: "region", "aria-label": "The beam, step by step" }, this.links, columns);
     const details = element("details", { open: true }, element("summary", {}, "The beam on its way: what was alive after each step, and what it came from"),
       this.lattice,
-      element("p", { class: "quiet" }, "The figure is the log probability so far. In colour: the translation shown. Framed: others of the list. Pale: given up on the way. What ended without getting into the list is not shown."));
+      element("p", { class: "quiet" }, "The figure is the log probability so far. In colour: the translation shown. Framed: others of the list. Pale: given up on the way. Round: ended, with its place in the list. What ended without getting into the list is not shown."));
     details.addEventListener("toggle", () => this.join());
     this.watcher.observe(this.lattice);
     return details;
