@@ -24,7 +24,8 @@ WORDS = (
     "Am Abend saß der alte Lehrer mit seinen Freunden am Fluss und erzählte ihnen von der langen "
     "Reise, die er als junger Mann gemacht hatte, von den Bergen im Norden, von einer kleinen "
     "Stadt am Meer und von den Menschen, die ihm dort geholfen hatten, als er kein Geld mehr "
-    "hatte und nicht wusste, wie er wieder nach Hause kommen sollte, und alle hörten ihm schweigend zu."
+    "hatte und nicht wusste, wie er wieder nach Hause kommen sollte, und alle "
+    "hörten ihm schweigend zu."
 )
 ROUNDS = 7
 PAINT = "return performance.getEntriesByType('paint').map((entry) => [entry.name, entry.startTime])"

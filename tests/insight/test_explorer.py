@@ -272,6 +272,34 @@ def test_the_component_asks_nobody_and_makes_no_code_of_text() -> None:
                 assert one.strip().startswith(".attention-viewer"), one
 
 
+def luminance(colour: str) -> float:
+    """WCAG 2.2, relative luminance of an sRGB colour."""
+    channels = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+    return sum(share * c for share, c in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+
+
+def contrast(one: str, other: str) -> float:
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_contrast(scheme: str) -> None:
+    """AA: 4.5 for text, 3 for lines and marks; and the map's scale goes one way."""
+    light, dark = re.findall(r"\.attention-viewer \{\s+(--.*?)\}", STYLE, re.DOTALL)
+    colour = dict(re.findall(r"--([\w-]+): (#\w{6});", light if scheme == "light" else dark))
+    texts = [("ink", "sheet"), ("ink", "paper"), ("quiet", "sheet"), ("quiet", "paper")]
+    texts += [("ink", "mark"), ("on-accent", "accent")]
+    marks = [("accent", "sheet"), ("focus", "sheet"), ("field", "sheet")]
+    for pairs, least in ((texts, 4.5), (marks, 3.0)):
+        for front, back in pairs:
+            assert contrast(colour[front], colour[back]) >= least, (front, back)
+    steps = [luminance(colour[f"map-{n}"]) for n in range(3)]
+    assert steps == sorted(steps, reverse=scheme == "light")
+    assert contrast(colour["map-0"], colour["map-2"]) > 12
+
+
 def test_what_cannot_be_shown(translators: dict[str, Translator]) -> None:
     with pytest.raises(DataError, match="no visible"):
         scene(translators["rnn"], " \u200b")

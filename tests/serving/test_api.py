@@ -45,7 +45,7 @@ def test_facts(small: Any) -> None:
     schema = small.ask("/openapi.json").json
     assert {"/translate", "/score", "/align", "/health", "/model"} <= set(schema["paths"])
     every = {"200", "400", "405", "408", "413", "415", "421", "422", "500", "503", "504"}
-    for path in ("/translate", "/score", "/align"):
+    for path in ("/translate", "/score", "/align", "/attention"):
         assert set(schema["paths"][path]["post"]["responses"]) == every
     for path in ("/health", "/model", "/metrics"):
         assert list(schema["paths"][path]) == ["get"]

@@ -1,13 +1,18 @@
 """The page in a real browser: typing, pointing, keys, a phone, and what goes wrong."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.browser import chromium, screen
 
+from kakehashi.errors import ConfigError
 from kakehashi.inference.request import Request
+from kakehashi.inference.translator import Translator
+from kakehashi.serving.backend import TranslatorBackend
 from kakehashi.serving.schema import Word
+from kakehashi.serving.tasks import Attending
 
 if TYPE_CHECKING:
     from selenium.webdriver.remote.webelement import WebElement
@@ -226,6 +231,46 @@ def test_it_fits_every_screen(page: Page, width: int, scheme: str) -> None:
         for button in page.all("button"):
             if button.is_displayed():
                 assert button.size["height"] >= 24
+
+
+def test_how_it_attends(page: Page, reverser: Any, model_folder: Path) -> None:
+    backend = TranslatorBackend(Translator.load(model_folder), 4)
+    plain = reverser._answer
+    asked: list[str] = []
+
+    def answer(task: Any, text: Any) -> Any:
+        if not isinstance(task, Attending):
+            return plain(task, text)
+        asked.append(text.text)
+        return backend.run(task, [text])[0]
+
+    reverser._answer = answer
+    page.type("Der Hund bellt.\n\nEine Katze")
+    page.wait(".target", "reD")
+    assert asked == []  # nobody has looked yet
+    page.one("#attention summary").click()
+    page.wait("#attention-said", "Each line")
+    assert asked == ["Der Hund bellt.", "Eine Katze"]
+    assert len(page.all("#attention .attention-viewer .heads button")) == 5
+    assert len(page.all("#attention .attention-viewer option")) == 2
+    page.one("#source").send_keys("n")
+    page.wait("#attention-place", "Katzen")
+    assert asked[2:] == ["Der Hund bellt.", "Eine Katzen"]
+
+
+def test_an_engine_that_does_not_show_how_it_attends(page: Page, reverser: Any) -> None:
+    plain = reverser._answer
+
+    def answer(task: Any, text: Any) -> Any:
+        if isinstance(task, Attending):
+            raise ConfigError("the ctranslate2 engine does not show how it attends")
+        return plain(task, text)
+
+    reverser._answer = answer
+    page.type("ab")
+    page.wait(".target", "ba")
+    page.one("#attention summary").click()
+    page.wait("#attention-said", "The ctranslate2 engine does not show how it attends")
 
 
 def test_a_word_of_nothing_known(page: Page, reverser: Any) -> None:

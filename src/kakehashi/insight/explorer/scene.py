@@ -225,7 +225,7 @@ class _Followed:
         source, allowed = source_tensors([self._row], self._engine.device)
         target = torch.tensor([[BOS, *ids]], device=self._engine.device)
         with torch.inference_mode():
-            logits = self._engine.model(source, allowed, target)
+            logits: Tensor = self._engine.model(source, allowed, target)
             return logits[0].log_softmax(-1, dtype=torch.float32).cpu()
 
     def _step(self, maps: AttentionMaps, n: int, tokens: Tensor, values: Tensor) -> Step:

@@ -246,7 +246,7 @@ class Panel {
       return [kind, button];
     }));
     this.parts = {
-      stage: element("section", { class: "stage-part" }), side: element("section", { class: "side" }),
+      stage: element("section", { class: "stage-part" }), considered: element("section", { class: "considered" }), side: element("section", { class: "side" }),
       picture: element("section", { class: "picture" }), alternatives: element("section", { class: "alternatives" }),
     };
     this.box.append(
@@ -492,20 +492,31 @@ class Panel {
       if (next) { next.focus(); next.click(); }
     });
     const most = Math.log2(this.map.columns).toFixed(1);
-    this.candidates = element("div", { class: "considered" });
+    this.candidates = element("div", {});
+    this.parts.considered.replaceChildren(this.candidates);
     this.parts.side.replaceChildren(
       element("h3", {}, "Layers and heads"), group,
       element("p", { class: "quiet" }, `The figure is the head's entropy in bits: 0 looks at one piece, ${most} at all alike.`),
-      this.candidates,
     );
   }
 
   drawCandidates(row) {
+    this.parts.considered.hidden = this.kind === "encoder";
     if (this.kind === "encoder") return this.candidates.replaceChildren();
     const { path, scene } = this, lang = scene.to;
-    const title = element("h3", {}, row === null ? "What each step could write" : `What step ${row + 1} could write`);
+    const title = element("h3", {}, row === null ? "Where it was least sure" : `What step ${row + 1} could write`);
+    const item = (label, share, chosen) => {
+      const bar = element("span", { class: "bar" });
+      bar.style.width = `${(100 * share).toFixed(1)}%`;
+      return element("li", { class: chosen ? "chosen" : null },
+        element("span", { lang }, isolated(label[0]), chosen ? element("span", { class: "unseen" }, " (written)") : ""),
+        element("span", { "aria-hidden": "true" }, bar), element("span", { class: "figure" }, percent(share)));
+    };
     if (row === null) {
-      return this.candidates.replaceChildren(title, element("p", { class: "quiet" }, "Choose a step to see what it considered."));
+      const unsure = path.probabilities.map((share, n) => [path.output[n], share]).slice(0, path.finished ? undefined : -1)
+        .sort((a, b) => a[1] - b[1]).slice(0, 5).map(([label, share]) => item(label, share, false));
+      return this.candidates.replaceChildren(title, element("p", { class: "written quiet" },
+        "The pieces that it gave the least probability. Choose a step to see what else it considered."), element("ol", { class: "candidates" }, ...unsure));
     }
     const written = path.output.slice(0, row).map(([text, flags], n) => (flags & 1 && n ? " " : "") + text).join("");
     const list = element("ol", { class: "candidates" });
@@ -513,13 +524,7 @@ class Panel {
     const same = ([label]) => label[0] === own[0] && label[1] === own[1];
     const cut = !path.finished && row === path.steps.length - 1;
     if (!cut && !candidates.some(same)) candidates.push([own, path.probabilities[row]]);
-    for (const [label, share] of candidates) {
-      const bar = element("span", { class: "bar" });
-      bar.style.width = `${(100 * share).toFixed(1)}%`;
-      const chosen = same([label]);
-      list.append(element("li", { class: chosen ? "chosen" : null }, element("span", { lang }, isolated(label[0]), chosen ? element("span", { class: "unseen" }, " (written)") : ""),
-        element("span", { "aria-hidden": "true" }, bar), element("span", { class: "figure" }, percent(share))));
-    }
+    for (const [label, share] of candidates) list.append(item(label, share, same([label])));
     this.candidates.replaceChildren(title,
       element("p", { class: "written quiet" }, "Written so far: ", element("bdi", { lang, dir: path.direction }, written || "nothing")), list);
   }
@@ -658,7 +663,7 @@ class Panel {
       for (const [path, rank] of ended) {
         const on = path === this.path, last = path.steps[path.steps.length - 1];
         const node = element("span", { class: `node ended kept${on ? " taken" : ""}`, title: `log p ${signed(path.logProbability)}` },
-          element("span", {}, `end, no. ${rank + 1}`), element("small", {}, signed(path.logProbability, 1)));
+          element("span", {}, element("span", { class: "unseen" }, "ended: "), `no. ${rank + 1}`), element("small", {}, signed(path.logProbability, 1)));
         column.append(node);
         here.push({ node, on, step: null, parent: n ? this.nodes[n - 1].find((one) => one.step === last) || null : null });
       }
@@ -670,7 +675,7 @@ class Panel {
     this.lattice = element("div", { class: "lattice", tabindex: "0", role: "region", "aria-label": "The beam, step by step" }, this.links, columns);
     const details = element("details", { open: true }, element("summary", {}, "The beam on its way: what was alive after each step, and what it came from"),
       this.lattice,
-      element("p", { class: "quiet" }, "The figure is the log probability so far. Outlined: what became the translation shown; dark: what became one of the list; grey: given up on the way. Hypotheses that ended but did not get into the list are not shown."));
+      element("p", { class: "quiet" }, "The figure is the log probability so far. In colour: the translation shown. Framed: others of the list. Pale: given up on the way. Round: ended, with its place in the list. What ended without getting into the list is not shown."));
     details.addEventListener("toggle", () => this.join());
     this.watcher.observe(this.lattice);
     return details;
