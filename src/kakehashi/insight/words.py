@@ -82,4 +82,5 @@ def _spelt(spans: Sequence[Span], piece: Span) -> tuple[int, int]:
 def _members(words: Words) -> npt.NDArray[np.float64]:
     """[words, pieces]: 1 where a piece belongs to a word."""
     numbers = np.arange(len(words.labels))
-    return (numbers[:, None] == np.array(words.of_piece)).astype(np.float64)
+    members: npt.NDArray[np.bool_] = numbers[:, None] == np.array(words.of_piece)
+    return members.astype(np.float64)
