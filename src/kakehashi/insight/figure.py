@@ -132,9 +132,12 @@ class _Places:
         """A place as matplotlib counts: from the lower left corner, in parts of the figure."""
         return x / self.width, 1 - y / self.height
 
-    def box(self, x: float, y: float, width: float, height: float) -> tuple[float, ...]:
+    def box(
+        self, x: float, y: float, width: float, height: float
+    ) -> tuple[float, float, float, float]:
         """A rectangle as matplotlib counts, from its upper left corner."""
-        return (*self.at(x, y + height), width / self.width, height / self.height)
+        left, bottom = self.at(x, y + height)
+        return left, bottom, width / self.width, height / self.height
 
 
 class _Measure:
@@ -146,19 +149,19 @@ class _Measure:
         self.missing = missing
         self.line = 1.25 * points / 72
         self._figure = Figure(dpi=300)
-        self._renderer = FigureCanvasAgg(self._figure).get_renderer()
+        FigureCanvasAgg(self._figure)
 
     def label(self, text: str) -> str:
         """The text on one line, characters without a glyph as numbers, controls left out."""
         shown = (f"U+{ord(c):04X} " if c in self.missing else c for c in text)
-        return "".join(c for c in shown if len(c) > 1 or c == "\u200d" or not _control(c)).strip()
+        return "".join(c for c in shown if len(c) > 1 or not _control(c)).strip()
 
     def wide(self, text: str) -> float:
         """The length of a text."""
         if not text:
             return 0.0
         drawn = self._figure.text(0, 0, self.label(text), fontsize=self.points, parse_math=False)
-        return float(drawn.get_window_extent(self._renderer).width) / 300
+        return float(drawn.get_window_extent().width) / 300
 
     def write(self, figure: Figure, text: str, x: float, y: float) -> None:
         """Put a line below and right of a place."""
@@ -170,7 +173,8 @@ class _Measure:
 
 
 def _control(character: str) -> bool:
-    return unicodedata.category(character) in ("Cc", "Cf")
+    """Whether it is invisible; the two that decide whether letters are joined are needed."""
+    return unicodedata.category(character) in ("Cc", "Cf") and character not in "\u200c\u200d"
 
 
 def _draw(axes: Axes, panel: "Panel", top: float, cell: float, many: bool) -> None:

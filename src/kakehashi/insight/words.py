@@ -59,7 +59,8 @@ def join(weights: npt.ArrayLike, rows: Words, columns: Words) -> npt.NDArray[np.
     """
     by_row, by_column = _members(rows), _members(columns)
     summed = np.asarray(weights, dtype=np.float64) @ by_column.T
-    return np.asarray(by_row @ summed / by_row.sum(1, keepdims=True))
+    joined: npt.NDArray[np.float64] = by_row @ summed / by_row.sum(1, keepdims=True)
+    return joined
 
 
 def _spelt(spans: Sequence[Span], piece: Span) -> tuple[int, int]:
@@ -81,4 +82,5 @@ def _spelt(spans: Sequence[Span], piece: Span) -> tuple[int, int]:
 def _members(words: Words) -> npt.NDArray[np.float64]:
     """[words, pieces]: 1 where a piece belongs to a word."""
     numbers = np.arange(len(words.labels))
-    return (numbers[:, None] == np.array(words.of_piece)).astype(np.float64)
+    members: npt.NDArray[np.bool_] = numbers[:, None] == np.array(words.of_piece)
+    return members.astype(np.float64)
