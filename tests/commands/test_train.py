@@ -83,6 +83,8 @@ def test_the_run_folder_holds_everything(trained):
     run = run_folder(folder)
     names = {path.name for path in run.iterdir()}
     assert names == {
+        "analysis.json",
+        "attention.json",
         "checkpoints",
         "config.yaml",
         "curves",
@@ -90,13 +92,25 @@ def test_the_run_folder_holds_everything(trained):
         "ledger.jsonl",
         "model",
         "overrides.yaml",
+        "report.html",
         "summary.json",
         "summary.txt",
+        "test_reference.txt",
+        "test_source.txt",
         "test_translations.txt",
     }
     assert {path.name for path in folder.iterdir()} == {"runs", "data"}
     assert run.is_symlink()
     assert not Path(os.readlink(run)).is_absolute()
+
+
+def test_the_report_shows_the_curves_and_the_words_of_the_run(trained):
+    folder, _ = trained
+    report = (run_folder(folder) / "report.html").read_text(encoding="utf-8")
+    for name in ("c-nll", "c-bleu", "c-loss", "c-rate", "c-speed", "c-norm"):
+        assert f'<desc id="{name}-d">' in report
+    assert "trainer.validate_every=0.5" in report
+    assert str(folder.resolve()) not in report
 
 
 def test_stdout_is_the_summary_and_nothing_else(trained):
@@ -120,7 +134,7 @@ def test_the_summary_for_programs(trained):
     scores = summary["test"]["scores"]
     assert scores["bleu"]["low"] <= scores["bleu"]["high"]
     assert summary["training"]["seconds"] > 0
-    assert set(summary["seconds"]) == {"corpus and tokenizer", "training", "test"}
+    assert set(summary["seconds"]) == {"corpus and tokenizer", "training", "test", "report"}
     assert summary["parameters"] > 0
     assert summary["corpus"]["pairs_read"] == {"train": 132}
     assert summary["corpus"]["ledger"] == []

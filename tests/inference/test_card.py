@@ -7,7 +7,7 @@ import pytest
 from kakehashi.decoding.config import DecodingConfig
 from kakehashi.evaluation import Score, Scores
 from kakehashi.inference.card import CardFacts, model_card
-from kakehashi.models.config import RNNConfig
+from kakehashi.models.config import RNNConfig, model_settings
 
 
 @pytest.fixture
@@ -15,7 +15,7 @@ def facts() -> CardFacts:
     return CardFacts(
         source_language="no",
         target_language="en",
-        model=RNNConfig(d_embedding=13, d_maxout=13),
+        model=model_settings(RNNConfig(d_embedding=13, d_maxout=13)),
         vocab_size=4013,
         parameters=1234567,
         corpus="Fjord sentences",
@@ -32,6 +32,10 @@ def facts() -> CardFacts:
             ("characters were counted",),
         ),
         training={"updates": "5,003", "command": "`a|b seed=3`"},
+        version="9.8.7",
+        measured=["3 of 1,009 translations are empty."],
+        provenance={"/home/someone/fjord.no": "sha256 12ab", "more/hav.no": "sha256 34cd"},
+        sha256={"train": "56ef"},
         pairs_read=38651,
         ledger=[("train", "blank side", "left out", 1234), ("test", "a|b", "kept", 1)],
         samples=[("Hunden | sover *nå*", "The <b>dog</b> sleeps", "It costs $5_$")],
@@ -48,6 +52,12 @@ def test_holds_the_facts(facts: CardFacts) -> None:
         "Of 38,651 pairs read:",
         "| train | blank side | left out | 1,234 |",
         "| test | a\\|b | kept | 1 |",
+        "with Kakehashi 9.8.7.",
+        "On 1,009 test pairs that share no sentence with the training pairs, beam 7",
+        "Measured on the test split:\n\n- 3 of 1,009 translations are empty.",
+        "| fjord.no | sha256 12ab |",
+        "| more/hav.no | sha256 34cd |",
+        "| sentences of train | sha256 56ef |",
         "| BLEU | 28.31 | 26.90 to 29.70 | `nrefs:1\\|tok:13a` |",
         "| chrF | 47.10 | not computed | `nrefs:1\\|nc:6` |",
         "beam 7, length penalty 0.6",
@@ -61,6 +71,12 @@ def test_holds_the_facts(facts: CardFacts) -> None:
     ):
         assert expected in card, expected
     assert card.endswith("\n")
+    assert "/home" not in card
+
+
+def test_a_test_set_of_the_users_own_is_not_said_to_be_apart(facts: CardFacts) -> None:
+    card = model_card(dataclasses.replace(facts, apart=False))
+    assert "On 1,009 test pairs, beam 7" in card
 
 
 def test_the_front_matter_is_yaml_with_the_languages_as_text(facts: CardFacts) -> None:

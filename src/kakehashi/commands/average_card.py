@@ -1,15 +1,15 @@
 """The model card of a mean of checkpoints."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
+from kakehashi.commands.card_facts import HANDLING, card_facts
 from kakehashi.evaluation.scores import Score
-from kakehashi.inference.bundle import Bundle
-from kakehashi.inference.card import CardFacts, model_card
+from kakehashi.inference.card import model_card
 
 
 def averaged_card(
-    bundle: Bundle,
     summary: dict[str, Any],
     checkpoints: Sequence[tuple[str, int]],
     scored_on: str,
@@ -18,36 +18,20 @@ def averaged_card(
     """The card: what was averaged, how good each part was, and the mean.
 
     Args:
-        bundle: the run's model, for its settings.
         summary: the run's summary.json.
         checkpoints: file name and update of everything that went into the mean.
         scored_on: which text, how many pairs, which search.
         scores: of each checkpoint, and last of the mean.
     """
-    config, corpus = bundle.config, summary["corpus"]
     parts = ", ".join(f"`{name}` (update {update:,})" for name, update in checkpoints)
-    facts = CardFacts(
-        source_language=config.source_language,
-        target_language=config.target_language,
-        model=config.model,
-        vocab_size=config.vocab_size,
-        parameters=summary["parameters"],
-        corpus=corpus["name"],
-        licence=corpus["licence"],
-        attribution=corpus["attribution"],
-        train_pairs=corpus["training_pairs"],
-        valid_pairs=corpus["validation_pairs"],
-        test_pairs=corpus["test_pairs"],
-        max_length=config.max_length,
-        decoding=config.decoding,
+    of_run = card_facts(summary, None)
+    kept = ("tokenizer", "command", "seed", "made with", *HANDLING)
+    facts = replace(
+        of_run,
         scores=None,
-        training={
-            "command": f"`{summary['reproduce']}`",
-            "weights": f"mean of {len(checkpoints)} checkpoints of that run: {parts}",
-            "seed": str(summary["seed"]),
-        },
-        pairs_read=corpus["pairs_read"]["train"],
-        ledger=[(t["split"], t["reason"], t["action"], t["pairs"]) for t in corpus["ledger"]],
+        samples=(),
+        training={name: said for name, said in of_run.training.items() if name in kept}
+        | {"weights": f"mean of {len(checkpoints)} checkpoints of that run: {parts}"},
     )
     return model_card(facts, _scores(scored_on, scores))
 

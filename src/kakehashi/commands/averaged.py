@@ -84,7 +84,7 @@ def make_average(
         target_language=bundle.config.target_language,
         max_length=bundle.config.max_length,
         decoding=bundle.config.decoding,
-        card=averaged_card(bundle, summary, checkpoints, scorer.said, scores),
+        card=averaged_card(summary, checkpoints, scorer.said, scores),
         metadata=_metadata(bundle, run, checkpoints, scorer.said, after),
         training=training_sentences(run / "model"),
     )

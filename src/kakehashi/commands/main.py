@@ -16,6 +16,7 @@ from kakehashi.commands.explore import explore
 from kakehashi.commands.export import export
 from kakehashi.commands.heatmap import heatmap
 from kakehashi.commands.probe import probe
+from kakehashi.commands.report import report
 from kakehashi.commands.runs import runs
 from kakehashi.commands.score import score
 from kakehashi.commands.serve import serve
@@ -74,6 +75,7 @@ app.command()(compare)
 app.command()(average)
 app.command()(export)
 app.command()(runs)
+app.command()(report)
 
 
 def main() -> None:

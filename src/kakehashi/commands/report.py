@@ -1,277 +1,49 @@
-"""What a run says at its end: summary.json for programs, summary.txt for people."""
+"""`kakehashi report`: the report and the model card of a run, made anew from what it recorded."""
 
-import json
-import os
 import shlex
-import shutil
-import sys
-from dataclasses import asdict, dataclass
-from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Annotated
 
-import torch
+import typer
 
-import kakehashi
-from kakehashi.commands.repeat import command, reproduce
-from kakehashi.commands.streamed import described, epochs, held_out, ledger_files, trained_on
-from kakehashi.data.reading import write_bytes
-from kakehashi.decoding.config import DecodingConfig
-from kakehashi.evaluation.scores import Scores
-from kakehashi.inference.card import CardFacts
-from kakehashi.models.config import model_settings
-from kakehashi.training.fitted import Fitted
-from kakehashi.training.progress import clock
-
-if TYPE_CHECKING:
-    from kakehashi.commands.run import Run
+from kakehashi.errors import EvaluationError
 
 
-@dataclass(frozen=True)
-class Sample:
-    """One test sentence."""
+def report(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a finished run.")],
+) -> None:
+    """Write report.html and the model's README.md of a run again, byte for byte.
 
-    source: str
-    translation: str
-    reference: str
+    Both are made of what the run's folder holds: no model is loaded and nothing is measured.
+    """
+    run = run.expanduser()
+    check_finished(run)
+    from kakehashi.commands.reporting import regenerate
 
-
-@dataclass(frozen=True)
-class TestResult:
-    """The test split, translated."""
-
-    __test__ = False  # not a test of pytest's
-
-    scores: Scores | None
-    """None without a test split."""
-    samples: list[Sample]
-    sentences_per_second: float
-    decoding: DecodingConfig
-
-    def as_dict(self) -> dict[str, Any]:
-        """Plain values, without the samples."""
-        plain = asdict(self)
-        del plain["samples"]
-        return plain
+    for path in regenerate(run):
+        typer.echo(path)
 
 
-def card_facts(run: "Run", fitted: Fitted, test: TestResult, max_length: int) -> CardFacts:
-    """What the model card tells."""
-    corpus = run.corpus
-    return CardFacts(
-        source_language=corpus.source_language,
-        target_language=corpus.target_language,
-        model=run.config.model,
-        vocab_size=run.tokenizer.vocab_size,
-        parameters=n_parameters(run),
-        corpus=corpus.name,
-        licence=corpus.licence,
-        attribution=corpus.attribution,
-        train_pairs=run.data.n_training_pairs,
-        valid_pairs=len(corpus.valid),
-        test_pairs=len(corpus.test),
-        max_length=max_length,
-        decoding=run.config.decoding,
-        scores=test.scores,
-        training={
-            **_text_handling(run),
-            "command": f"`{reproduce(run.exact_words, run.config.trainer, fitted.total_updates)}`",
-            "updates": f"{fitted.updates:,} ({epochs(run, fitted)})",
-            "time": f"{clock(fitted.seconds)} with validations",
-            "weights": chosen(fitted),
-            "seed": str(run.config.seed),
-            **({"stream": stream} if (stream := described(run)) else {}),
-            **({"corpora": "; ".join(mixture)} if (mixture := _mixture(run)) else {}),
-        },
-        samples=[(s.source, s.translation, s.reference) for s in test.samples],
-        pairs_read=corpus.read["train"],
-        ledger=[(t.split, t.reason, t.action, t.pairs) for t in corpus.ledger.totals()],
+def check_finished(run: Path) -> None:
+    """Refuse what is no run, and a run that has not come to its end.
+
+    Raises:
+        EvaluationError: saying what to do.
+    """
+    from kakehashi.commands.lock import is_held
+
+    if not run.is_dir():
+        raise EvaluationError(f"{run} does not exist" if not run.exists() else f"{run} is a file")
+    if (run / "summary.json").is_file():
+        return
+    if not (run / "config.yaml").is_file():
+        raise EvaluationError(
+            f"{run} is no run folder: there is no {run / 'config.yaml'}; name a folder such as "
+            "runs/NAME/DATE, or runs/NAME/latest"
+        )
+    if is_held(run):
+        raise EvaluationError(f"the run {run} is still going on: it writes its report at its end")
+    raise EvaluationError(
+        f"the run {run} has not finished, and there is nothing to report yet; to go on with it: "
+        f"kakehashi train resume={shlex.quote(str(run))}"
     )
-
-
-def _text_handling(run: "Run") -> dict[str, str]:
-    """Rows of the model card: what the tokenizer does to a text."""
-    config, rows = run.config.tokenizer, {"normalisation": str(run.normalisation)}
-    if config.symbols:
-        rows["symbols"] = " ".join(f"`{symbol}`" for symbol in config.symbols)
-    if config.sampling.kind is not None:
-        rows["subword sampling"] = f"`{config.sampling.setting}`, in training only"
-    return rows
-
-
-def n_parameters(run: "Run") -> int:
-    """Trained numbers, tied ones once."""
-    return sum(p.numel() for p in run.model.parameters())
-
-
-def chosen(fitted: Fitted) -> str:
-    """Which weights were kept, and why."""
-    best = max(fitted.points, key=lambda point: point.rank)
-    said = f"best checkpoint (update {best.update:,}): validation BLEU {best.bleu:.2f}"
-    if fitted.average is None:
-        return said
-    mean = f"averaged weights: validation BLEU {fitted.average.bleu:.2f}"
-    if fitted.chosen == "average":
-        return f"{mean}; {said}"
-    return f"{said}; {mean}"
-
-
-def write_summary(run: "Run", fitted: Fitted, test: TestResult) -> str:
-    """Write summary.json and summary.txt into the run's folder; returns the text."""
-    text = _text(run, fitted, test)
-    write_bytes(run.folder / "summary.txt", text.encode())
-    facts = _facts(run, fitted, test)
-    dumped = json.dumps(facts, indent=2, ensure_ascii=False) + "\n"
-    write_bytes(run.folder / "summary.json", dumped.encode())
-    return text
-
-
-def _facts(run: "Run", fitted: Fitted, test: TestResult) -> dict[str, Any]:
-    return {
-        "name": run.config.name,
-        "finished": datetime.now().astimezone().isoformat(timespec="seconds"),
-        "command": command(run.words),
-        "reproduce": reproduce(run.exact_words, run.config.trainer, fitted.total_updates),
-        "seed": run.config.seed,
-        "corpus": {
-            "name": run.corpus.name,
-            "licence": run.corpus.licence,
-            "attribution": run.corpus.attribution,
-            "provenance": run.corpus.provenance,
-            **run.data.facts(),
-        },
-        "vocab_size": run.tokenizer.vocab_size,
-        "normalisation": asdict(run.normalisation),
-        "tokenizer": asdict(run.config.tokenizer),
-        "model": model_settings(run.config.model),
-        "parameters": n_parameters(run),
-        "training": fitted.as_dict(),
-        "test": test.as_dict(),
-        "seconds": {name: round(value, 2) for name, value in run.seconds.items()},
-        "samples": [asdict(sample) for sample in test.samples],
-        "versions": {"kakehashi": kakehashi.__version__, "torch": torch.__version__},
-        "machine": {"cores": os.cpu_count(), "threads": torch.get_num_threads()},
-    }
-
-
-def _text(run: "Run", fitted: Fitted, test: TestResult) -> str:
-    blocks = [
-        _heading(run),
-        *(f"Warning: {warning}" for warning in fitted.warnings),
-        _scores(run, test),
-        _made(run, fitted, test),
-        _corpus(run),
-        _samples(test),
-        _next(run, fitted),
-    ]
-    return "\n\n".join(block for block in blocks if block) + "\n"
-
-
-def _heading(run: "Run") -> str:
-    corpus = run.corpus
-    return (
-        f"{run.config.name}: {corpus.source_language} to {corpus.target_language}, "
-        f"{run.config.model.name} with {n_parameters(run):,} parameters"
-    )
-
-
-def _scores(run: "Run", test: TestResult) -> str:
-    if test.scores is None:
-        return "No test split, no scores."
-    pairs = len(run.corpus.test)
-    # a test split that was given is the user's own affair: overlaps were reported, not hidden
-    held_out = not run.config.data.test.given
-    apart = ", none of whose sentences occurs in the training pairs" if held_out else ""
-    lines = [f"Test split: {pairs:,} pairs{apart}."]
-    lines += [f"  {score}" for score in (test.scores.bleu, test.scores.chrf)]
-    lines += [f"  note: {note}" for note in test.scores.notes]
-    return "\n".join(lines)
-
-
-def _made(run: "Run", fitted: Fitted, test: TestResult) -> str:
-    trained = (
-        f"{fitted.updates:,} updates, {trained_on(run, fitted)} in {clock(fitted.seconds)} "
-        f"({clock(fitted.validation_seconds)} of it validation)"
-    )
-    rows = [
-        ("training", trained),
-        ("weights", chosen(fitted)),
-        ("time", ", ".join(f"{name} {clock(value)}" for name, value in run.seconds.items())),
-    ]
-    if str(fitted.faults):
-        rows.insert(1, ("faults", str(fitted.faults)))
-    rows[1:1] = [("corpus", text) for text in _mixture(run)]
-    if stream := described(run):
-        rows.insert(1, ("stream", stream))
-    if test.scores is not None:
-        speed = f"{test.sentences_per_second:,.0f} sentences/s, beam {test.decoding.beam}"
-        rows.insert(-1, ("decoding", speed))
-    return "\n".join(f"{name:<9} {value}" for name, value in rows)
-
-
-def _corpus(run: "Run") -> str:
-    """What became of every pair that was read."""
-    corpus, ledger = run.corpus, run.corpus.ledger
-    held = [name for name in ("valid", "test") if name not in corpus.read]
-    parts = [f"{run.data.n_training_pairs:,} to train on"]
-    parts += held_out(run, held)
-    parts += [f"{ledger.left_out('train'):,} left out"]
-    lines = [f"Of {corpus.read['train']:,} pairs read: {', '.join(parts)}."]
-    lines += [f"  {total}" for total in ledger.totals()]
-    if ledger.totals():
-        lines.append(f"Each of them is in {ledger_files(run)}, with its line.")
-    return "\n".join(lines)
-
-
-def _mixture(run: "Run") -> list[str]:
-    """How much of each corpus of a mixture an epoch holds."""
-    return [
-        f"{part['name']}: {part['pairs_an_epoch']:,} of {part['pairs']:,} pairs an epoch, "
-        f"{part['share']:.1%} of it"
-        for part in run.data.mixture()
-    ]
-
-
-def _samples(test: TestResult) -> str:
-    blocks = [
-        f"  source      {sample.source}\n"
-        f"  translation {sample.translation}\n"
-        f"  reference   {sample.reference}"
-        for sample in test.samples
-    ]
-    return "\n\n".join(["Test sentences:", *blocks]) if blocks else ""
-
-
-def _next(run: "Run", fitted: Fitted) -> str:
-    folder = run.folder.absolute()
-    shown = _quoted(_short(run.folder.parent / "latest"))
-    again = reproduce(run.exact_words, run.config.trainer, fitted.total_updates)
-    lines = [
-        f"The model, its card, the curves and heatmap.png are in {folder}",
-        "",
-        "Next:",
-        f"  {_program('kakehashi')} translate {shown} -i FILE",
-        f"  {_program('kakehashi')} evaluate {shown} --source FILE --reference FILE",
-        f"  {_program('kakehashi')} heatmap {shown} --text TEXT -o attention.png",
-        f"  {_program('tensorboard')} --logdir {shown}",
-        "",
-        "The same run again, update for update:",
-        f"  {again.replace('kakehashi', _program('kakehashi'), 1)}",
-    ]
-    return "\n".join(lines)
-
-
-def _program(name: str) -> str:
-    """How to type a command of this environment: its name, or its path where that is not enough."""
-    path = Path(sys.executable).parent / name
-    return name if shutil.which(name) or not path.exists() else _quoted(_short(path))
-
-
-def _short(path: Path) -> Path:
-    """From the working directory where possible."""
-    path = path.absolute()
-    return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
-
-
-def _quoted(path: Path) -> str:
-    return shlex.quote(str(path))

@@ -15,10 +15,12 @@ import lightning
 import torch
 
 from kakehashi.allocator import keep_freed_memory
+from kakehashi.commands.card_facts import card_facts
 from kakehashi.commands.config import TrainConfig
 from kakehashi.commands.latest import point_latest
 from kakehashi.commands.record import UNSCORED
-from kakehashi.commands.report import Sample, TestResult, card_facts, write_summary
+from kakehashi.commands.reporting import analyse_test, write_page
+from kakehashi.commands.summary import Sample, TestResult, summary_facts, write_summary
 from kakehashi.data.config import AUTO
 from kakehashi.data.corpora import Corpus, load_corpus
 from kakehashi.data.module import TranslationData
@@ -124,14 +126,19 @@ def run(
         return fitted.validated.bleu
     max_length = _longest(run)
     with run.phase("test"):
-        test = _test(run, max_length)
-    facts = card_facts(run, fitted, test, max_length)
+        translator = _on_disk(run, max_length)
+        test = _test(run, translator)
+    with run.phase("report"):
+        analysis = analyse_test(run, translator, test)
+    facts = summary_facts(run, fitted, test, max_length)
+    card = model_card(card_facts(facts, analysis))
     shutil.rmtree(run.folder / "model", ignore_errors=True)
-    _save(run, run.folder / "model", max_length, model_card(facts), fitted, test)
+    _save(run, run.folder / "model", max_length, card, fitted, test)
+    write_page(run.folder, facts)
     shutil.rmtree(run.folder / UNSCORED)
     point_latest(folder)
     # last of all: what makes the run a finished one
-    sys.stdout.write(write_summary(run, fitted, test))
+    sys.stdout.write(write_summary(run, fitted, test, facts))
     return fitted.validated.bleu
 
 
@@ -304,16 +311,20 @@ def _save(
     )
 
 
-def _test(run: Run, max_length: int) -> TestResult:
-    """Translate the test split with the model as it stands on disk, and score that."""
+def _on_disk(run: Run, max_length: int) -> Translator:
+    """The model as it stands on disk, where it stays should scoring fail."""
     # a run that was stopped while it was scored has left one
     shutil.rmtree(run.folder / UNSCORED, ignore_errors=True)
     _save(run, run.folder / UNSCORED, max_length, "")
     device = "cpu" if run.config.trainer.accelerator == "cpu" else "auto"
-    translator = Translator.load(run.folder / UNSCORED, device)
+    return Translator.load(run.folder / UNSCORED, device)
+
+
+def _test(run: Run, translator: Translator) -> TestResult:
+    """Translate the test split, and score that."""
     pairs, decoding = run.corpus.test, run.config.decoding
     if not len(pairs):
-        return TestResult(None, [], 0.0, decoding)
+        return TestResult(None, [], [], 0.0, decoding)
     note(f"translating {len(pairs):,} test sentences, beam {decoding.beam}")
     start = time.monotonic()
     texts = [translation.text for translation in translator.translate(pairs.source)]
@@ -323,7 +334,8 @@ def _test(run: Run, max_length: int) -> TestResult:
     every = max(1, len(pairs) // SAMPLES)
     rows = list(zip(pairs.source, texts, pairs.target, strict=True))[::every][:SAMPLES]
     _heat_map(translator, pairs.source, run.folder / "heatmap.png")
-    return TestResult(scores, [Sample(*row) for row in rows], len(pairs) / seconds, decoding)
+    samples = [Sample(*row) for row in rows]
+    return TestResult(scores, samples, texts, len(pairs) / seconds, decoding)
 
 
 def _heat_map(translator: Translator, lines: Sequence[str], path: Path) -> None:

@@ -7,11 +7,11 @@ good it is and on what, what it is for and what it is not for.
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import PurePath
+from typing import Any
 
-import kakehashi
 from kakehashi.decoding.config import DecodingConfig
 from kakehashi.evaluation.scores import Scores
-from kakehashi.models.config import ModelConfig, model_settings
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,8 @@ class CardFacts:
 
     source_language: str
     target_language: str
-    model: ModelConfig
+    model: Mapping[str, Any]
+    """Its settings, see ``models.config.model_settings``."""
     vocab_size: int
     parameters: int
     """Trained numbers, tied ones counted once."""
@@ -40,6 +41,16 @@ class CardFacts:
     """Rows of the table about training: what, and how much, in Markdown (updates, time, seed)."""
     samples: Sequence[tuple[str, str, str]] = ()
     """Source, translation, reference of a few test sentences."""
+    version: str = "unknown"
+    """Of this package, when the model was made."""
+    apart: bool = True
+    """Whether the test split was held out so that no sentence of it is in the training pairs."""
+    measured: Sequence[str] = ()
+    """What else the translations of the test split show, a sentence each, in Markdown."""
+    provenance: Mapping[str, str] = field(default_factory=dict)
+    """Files or packages that the corpus came from, each with its hash or revision."""
+    sha256: Mapping[str, str] = field(default_factory=dict)
+    """Of the sentences of each split, see ``Pairs.digest``."""
     pairs_read: int = 0
     """Pairs that training, and what is held out of it, were taken from."""
     ledger: Sequence[tuple[str, str, str, int]] = ()
@@ -55,9 +66,9 @@ def model_card(facts: CardFacts, scores: str | None = None) -> str:
     parts = [
         _front_matter(languages),
         f"# {facts.source_language} to {facts.target_language} translation\n\n"
-        f"A {facts.model.name} model of {facts.parameters:,} parameters that translates from "
+        f"A {facts.model['name']} model of {facts.parameters:,} parameters that translates from "
         f"{facts.source_language} to {facts.target_language}, trained on {facts.corpus} with "
-        f"Kakehashi {kakehashi.__version__}.",
+        f"Kakehashi {facts.version}.",
         _use(),
         _scores(facts) if scores is None else f"## Scores\n\n{scores}",
         _corpus(facts),
@@ -102,9 +113,11 @@ def _scores(facts: CardFacts) -> str:
             interval = f"{score.low:.2f} to {score.high:.2f}"
         signature = f"`{_no_bars(score.signature)}`"
         rows.append(f"| {score.name} | {score.value:.2f} | {interval} | {signature} |")
+    # a test split that was given is the user's own affair: overlaps were reported, not left out
+    apart = " that share no sentence with the training pairs" if facts.apart else ""
     search = (
-        f"On {facts.test_pairs:,} test pairs that share no sentence with the training pairs, beam "
-        f"{facts.decoding.beam}, length penalty {facts.decoding.length_penalty:g}."
+        f"On {facts.test_pairs:,} test pairs{apart}, beam {facts.decoding.beam}, length penalty "
+        f"{facts.decoding.length_penalty:g}."
     )
     notes = [f"Note: {note}." for note in facts.scores.notes]
     return "\n\n".join(["## Scores", search, "\n".join(rows), *notes])
@@ -123,25 +136,38 @@ def _corpus(facts: CardFacts) -> str:
             for split, reason, action, pairs in facts.ledger
         ]
         parts += [f"Of {facts.pairs_read:,} pairs read:", "\n".join(rows)]
+    if facts.provenance or facts.sha256:
+        rows = ["| data | what tells whether another copy is the same |", "|---|---|"]
+        rows += [
+            f"| {_cell(public_name(n))} | {_cell(said)} |" for n, said in facts.provenance.items()
+        ]
+        rows += [f"| sentences of {n} | sha256 {hashed} |" for n, hashed in facts.sha256.items()]
+        parts += ["\n".join(rows)]
     return "\n\n".join(parts)
 
 
+def public_name(name: str) -> str:
+    """A file that was named from the top of the machine, without the folders that it lay in."""
+    return PurePath(name).name if PurePath(name).is_absolute() else name
+
+
 def _limits(facts: CardFacts) -> str:
-    return f"""## What it is for, and what it is not for
+    measured = "\n".join(f"- {said}" for said in facts.measured)
+    text = f"""## What it is for, and what it is not for
 
 For sentences like those of the training data. It translates each line by itself, without what
 was said before, so that a pronoun or a politeness level that depends on context is a guess. Of
 sentences longer than {facts.max_length:,} pieces it has seen none in training. It repeats the
 errors and the leanings of its corpus, and what it writes can be fluent and wrong: have a person
 check every translation on which something depends."""
+    return f"{text}\n\nMeasured on the test split:\n\n{measured}" if measured else text
 
 
 def _made(facts: CardFacts) -> list[tuple[str, str]]:
-    settings = model_settings(facts.model)
-    settings["score"] = settings["score"]["name"]
+    settings = dict(facts.model) | {"score": facts.model["score"]["name"]}
     described = ", ".join(f"{name} {value}" for name, value in settings.items() if name != "name")
     return [
-        ("architecture", f"{facts.model.name}: {described}"),
+        ("architecture", f"{facts.model['name']}: {described}"),
         ("vocabulary", f"{facts.vocab_size:,} SentencePiece pieces, shared by both languages"),
         ("parameters", f"{facts.parameters:,}"),
         *facts.training.items(),
