@@ -3,11 +3,14 @@
 from pathlib import Path
 
 from kakehashi.data.reading import is_blank
-from kakehashi.errors import ConfigError, DataError
+from kakehashi.errors import DataError
+from kakehashi.inference.alignment import shifted
+from kakehashi.inference.torch_engine import TorchEngine
 from kakehashi.inference.translator import Translator
 from kakehashi.insight.attention import attention
 from kakehashi.insight.heatmap import heatmap, picture_format
-from kakehashi.models.interface import alignment_layer
+from kakehashi.models.alignment import AlignmentChoice
+from kakehashi.models.interface import chosen_weights
 
 
 def draw_attention(
@@ -21,16 +24,16 @@ def draw_attention(
 ) -> str:
     """Draw where a model looks while it translates a line; returns what the picture shows.
 
-    Each row stands for the step that writes its piece.
+    Each row stands for the step that writes its piece; where neither layer nor head is given, for
+    the step that the model's ``alignment`` names.
 
     Args:
         translator: the model.
         line: source text.
         path: the picture, .png, .pdf or .svg.
         target: the translation to follow; None: the model's own.
-        layer: decoder layer from 1; None: the last but one, which aligns best in deep Transformers,
-            and the last where there are no more than two.
-        head: head from 1; None: the mean of all.
+        layer: decoder layer from 1; None: that of the model's ``alignment``.
+        head: head from 1; None: the mean of all, and with no layer either the model's choice.
 
     Raises:
         ConfigError: for a layer or a head that the model does not have, or a kind of picture.
@@ -41,21 +44,21 @@ def draw_attention(
     _check(translator, line, target)
     shown = attention(translator, line, target)
     maps = shown.maps.cross
-    if layer is None:
-        layer = alignment_layer(len(maps)) + 1
-    if not 1 <= layer <= len(maps):
-        raise ConfigError(f"the model has decoder layers 1 to {len(maps)}; there is no {layer}")
-    weights = maps[layer - 1][0]
-    heads = weights.shape[0]
-    if head is not None and not 1 <= head <= heads:
-        raise ConfigError(f"layer {layer} has heads 1 to {heads}; there is no {head}")
-    chosen = weights.mean(0) if head is None else weights[head - 1]
-    which = f"mean of {heads} heads" if head is None else f"head {head} of {heads}"
+    assert isinstance(translator.engine, TorchEngine)  # no other shows how it attends
+    choice = translator.engine.model.alignment
+    if (layer, head) != (None, None):
+        choice = AlignmentChoice(choice.layer if layer is None else layer, head)
+    heads = maps[-1].shape[1]
+    choice.check(len(maps), heads)
+    weights = shifted(chosen_weights(maps, choice)[0].float().cpu().numpy(), choice.shift)
+    which = f"mean of {heads} heads" if choice.head is None else f"head {choice.head} of {heads}"
     if heads == 1:
         which = "one head"
-    title = f"cross-attention, layer {layer} of {len(maps)}, {which}"
+    if choice.shift:
+        which += ", as each piece is read"
+    title = f"cross-attention, layer {choice.layer} of {len(maps)}, {which}"
     source, written = map(_labels, (shown.source, shown.target_output))
-    heatmap(chosen.cpu().numpy(), source, written, path, title=title)
+    heatmap(weights, source, written, path, title=title)
     return title
 
 
