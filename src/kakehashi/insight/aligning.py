@@ -34,7 +34,7 @@ class Measured:
 
 
 def every_alignment(translator: Translator, pairs: TextPairs) -> dict[AlignmentChoice, list[Links]]:
-    """The links of words that each layer, head (and the mean of all) and shift gives, for each pair.
+    """The links of words of each pair, by each layer, head (and the mean of all) and shift.
 
     Raises:
         ConfigError: for another engine, which keeps its weights to itself, and several models.
