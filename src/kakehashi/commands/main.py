@@ -14,6 +14,7 @@ from kakehashi.commands.evaluate import evaluate
 from kakehashi.commands.exits import fail, interrupted
 from kakehashi.commands.export import export
 from kakehashi.commands.heatmap import heatmap
+from kakehashi.commands.probe import probe
 from kakehashi.commands.runs import runs
 from kakehashi.commands.score import score
 from kakehashi.commands.serve import serve
@@ -70,6 +71,7 @@ app.command()(compare)
 app.command()(average)
 app.command()(export)
 app.command()(runs)
+app.add_typer(probe, name="probe")
 
 
 def main() -> None:

@@ -31,6 +31,11 @@ class TorchEngine:
         self.model = model
         self.device = next(model.parameters()).device
 
+    @property
+    def together(self) -> bool:
+        """Whether several models run as one."""
+        return isinstance(self.model, Ensemble)
+
     @torch.inference_mode()
     def search(
         self,

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from kakehashi.data.reading import is_blank
-from kakehashi.decoding.ensemble import Ensemble
 from kakehashi.errors import ConfigError, EvaluationError
 from kakehashi.evaluation.alignment import AlignmentScore, alignment_score
 from kakehashi.evaluation.links import Gold, Links, Symmetrisation, symmetrise
@@ -42,7 +41,7 @@ def every_alignment(translator: Translator, pairs: TextPairs) -> dict[AlignmentC
     engine, tokenizer = translator.engine, translator.tokenizer
     if not isinstance(engine, TorchEngine):
         raise ConfigError(f"the {engine.name} engine does not show how it attends; torch does")
-    if isinstance(engine.model, Ensemble):
+    if engine.together:
         raise ConfigError("several models have no layers and heads in common: probe one at a time")
     rows = tokenizer.encode_batch([source for source, _ in pairs])
     targets = tokenizer.encode_batch([target for _, target in pairs])
