@@ -6,17 +6,23 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from kakehashi.commands.taught import given_links
 from kakehashi.data.corpora.base import Corpus
 from kakehashi.data.pairs import Pairs
 from kakehashi.data.reading import write_lines
 from kakehashi.data.tokenizer import Tokenizer
+from kakehashi.decoding.config import DecodingConfig
 from kakehashi.errors import ConfigError, DataError
 from kakehashi.evaluation.links import Symmetrisation, symmetrise, write_links
+from kakehashi.inference.alignment import pharaoh
+from kakehashi.inference.save import save_bundle
 from kakehashi.inference.storing import store_alignment
 from kakehashi.inference.translator import Translator
 from kakehashi.models.alignment import AlignmentChoice
+from kakehashi.models.build import build_model
+from kakehashi.models.config import TransformerConfig
 
 SOURCE = ["Der Hund schläft.", "", "Die Katze trinkt Milch.", "ein Haus"]
 TARGET = ["The dog is asleep.", "", "The cat drinks milk.", "a house"]
@@ -49,21 +55,54 @@ def lines(ended: Any) -> list[str]:
     return list(ended.out.decode().split("\n")[:-1])
 
 
-def test_the_shift_that_is_asked_for_is_the_one_that_is_read(
-    kakehashi: Any, model_folder: Path, files: list[Any]
+@pytest.fixture(scope="module")
+def heads_folder(small_corpus: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A random Transformer whose heads look in different directions."""
+    torch.manual_seed(3)
+    tokenizer = Tokenizer.train([*small_corpus.source, *small_corpus.target], vocab_size=401)
+    config = TransformerConfig(
+        encoder_layers=1, decoder_layers=2, d_model=24, d_feedforward=29, n_heads=3
+    )
+    model = build_model(config, 401)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            if parameter.dim() > 1:
+                parameter.mul_(3.0).add_(0.05 * torch.randn_like(parameter))
+    return save_bundle(
+        tmp_path_factory.mktemp("heads") / "model",
+        model,
+        tokenizer,
+        source_language="de",
+        target_language="en",
+        max_length=53,
+        decoding=DecodingConfig(),
+        card="# card\n",
+        metadata={},
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "choice"),
+    [
+        ([], AlignmentChoice(2, None, 0)),
+        (["--head", 2, "--shift", 1], AlignmentChoice(2, 2, 1)),
+        (["--layer", 1, "--head", "mean"], AlignmentChoice(1, None, 0)),
+    ],
+)
+def test_what_is_asked_for_is_what_is_read(
+    words: list[Any], choice: AlignmentChoice, kakehashi: Any, heads_folder: Path, files: list[Any]
 ) -> None:
-    found = {}
-    for shift in (0, 1):
-        translator = Translator.load(model_folder)
-        translator.read_alignments_from(AlignmentChoice(1, 1, shift))
-        want = [
-            write_links(sorted(one.word_alignment))
-            for one in translator.align(zip(SOURCE, TARGET, strict=True))
-        ]
-        told = lines(kakehashi("align", model_folder, *files, "--shift", shift, "--head", 1))
-        found[shift] = [" ".join(sorted(line.split())) for line in told]
-        assert found[shift] == [" ".join(sorted(line.split())) for line in want]
-    assert found[0] != found[1]
+    translator = Translator.load(heads_folder)
+    seen = set()
+    for each in (choice, AlignmentChoice(1, 1, 1)):
+        translator.read_alignments_from(each)
+        aligned = translator.align(zip(SOURCE, TARGET, strict=True))
+        seen.add(tuple(pharaoh(one.word_alignment) for one in aligned))
+    told = tuple(lines(kakehashi("align", heads_folder, *files, *words)))
+    assert told in seen and len(seen) == 2
+    translator.read_alignments_from(choice)
+    want = translator.align(zip(SOURCE, TARGET, strict=True))
+    assert told == tuple(pharaoh(one.word_alignment) for one in want)
 
 
 def test_two_directions_are_one_alignment_and_gold_tells_how_good(

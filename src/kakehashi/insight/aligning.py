@@ -6,7 +6,7 @@ choosing it.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -128,7 +128,10 @@ def probe(translator: Translator, pairs: TextPairs, gold: Sequence[Gold]) -> Pro
         key=lambda each: each.score.aer,
     )
     assert isinstance(translator.engine, TorchEngine)
-    usual, best = found[translator.engine.model.alignment], found[table[0].choice]
+    so_far = translator.engine.model.alignment
+    if so_far not in found:  # the one head of a model is the mean of its heads
+        so_far = replace(so_far, head=None)
+    usual, best = found[so_far], found[table[0].choice]
     return Probed(
         table,
         held_out=alignment_score(best[there], gold[there]),
