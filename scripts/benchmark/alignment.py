@@ -7,8 +7,8 @@ python scripts/benchmark/alignment.py teach MODEL SOURCE TARGET LINKS OUTPUT [UP
     Goes on training nothing but one head of a finished model (the last of the layer that is read,
     shift 1) on the links, and saves it as another model folder, for `kakehashi align`.
 
-A round is: teach both directions, `kakehashi align --with-reverse`, teach again. The model of the last
-round aligns and no longer translates well; the alignments are what it is for: `kakehashi train
+A round is: teach both directions, `kakehashi align --with-reverse`, teach again. The model of the
+last round aligns and no longer translates well; its alignments are what it is for: `kakehashi train
 objective.alignments=...` teaches a model that translates.
 """
 
@@ -34,7 +34,7 @@ from kakehashi.training.lexicon import learn_lexicon, tie_weights
 
 SHARPNESS, LEAST = 8.0, 0.01
 """Of the factor for positions, and of a link's weight."""
-TOKENS, RATE, WARM_UP = 4096, 1e-3, 20
+TOKENS, RATE, WARM_UP, UPDATES = 4096, 1e-3, 20, 250
 
 
 def flat(tokenizer: Tokenizer, source: list[str], target: list[str]) -> FlatCorpus:
@@ -85,9 +85,7 @@ def lexicon(model: Path, source: Path, target: Path, output: Path) -> None:
     write_lines(output, written)
 
 
-def teach(
-    model: Path, source: Path, target: Path, links: Path, output: Path, updates: int = 250
-) -> None:
+def teach(model: Path, source: Path, target: Path, links: Path, output: Path, updates: int) -> None:
     """One head of a finished model, and what is under it, trained on links alone."""
     bundle = load_bundle(model)
     lines, translations = list(read_lines(source)), list(read_lines(target))
@@ -106,8 +104,10 @@ def teach(
     optimizer = torch.optim.AdamW(taught.parameters(), RATE, betas=(0.9, 0.98))
     for update in range(updates):
         epoch, place = divmod(update, len(sampler))
-        sampler.epoch = epoch
-        batch = tokens.batch(sampler.batches()[place])
+        if place == 0:
+            sampler.set_epoch(epoch)
+            rows = sampler.batches()
+        batch = tokens.batch(rows[place])
         _, cross = taught.attending_features(batch.source, batch.source_allowed, batch.target_input)
         loss = head.loss(cross, batch) / batch.n_target_tokens
         for group in optimizer.param_groups:
@@ -133,8 +133,9 @@ def teach(
 
 
 if __name__ == "__main__":
-    paths = [Path(word) for word in sys.argv[2:6]]
+    model_path, source_path, target_path, links_path = map(Path, sys.argv[2:6])
     if sys.argv[1] == "lexicon":
-        lexicon(*paths)
+        lexicon(model_path, source_path, target_path, links_path)
     else:
-        teach(*paths, Path(sys.argv[6]), *map(int, sys.argv[7:]))
+        count = int(sys.argv[7]) if len(sys.argv) > 7 else UPDATES
+        teach(model_path, source_path, target_path, links_path, Path(sys.argv[6]), count)
