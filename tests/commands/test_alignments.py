@@ -1,18 +1,23 @@
 """Alignments by choice, from two directions, against gold; probing; alignments that teach."""
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from omegaconf import OmegaConf
 
+from kakehashi.commands.config import TrainConfig
 from kakehashi.commands.taught import given_links
+from kakehashi.data.config import DataConfig, SplitConfig
 from kakehashi.data.corpora.base import Corpus
 from kakehashi.data.pairs import Pairs
 from kakehashi.data.reading import write_lines
 from kakehashi.data.tokenizer import Tokenizer
+from kakehashi.data.tokenizer_config import SamplingConfig, TokenizerConfig
 from kakehashi.decoding.config import DecodingConfig
 from kakehashi.errors import ConfigError, DataError
 from kakehashi.evaluation.links import Symmetrisation, symmetrise, write_links
@@ -23,6 +28,7 @@ from kakehashi.inference.translator import Translator
 from kakehashi.models.alignment import AlignmentChoice
 from kakehashi.models.build import build_model
 from kakehashi.models.config import TransformerConfig
+from kakehashi.training.config import LoggerConfig, ObjectiveConfig, TrainerConfig
 
 SOURCE = ["Der Hund schläft.", "", "Die Katze trinkt Milch.", "ein Haus"]
 TARGET = ["The dog is asleep.", "", "The cat drinks milk.", "a house"]
@@ -223,3 +229,44 @@ def test_links_that_do_not_fit_are_named(
     write_lines(tmp_path / "links", links)
     with pytest.raises(error, match=said):
         given_links(tmp_path / "links", of, tokenizer)
+
+
+def test_a_run_that_is_given_alignments_reads_its_own_off_the_taught_head(
+    small_corpus: Any, tmp_path: Path
+) -> None:
+    from kakehashi.commands.run import run  # Lightning, seconds
+
+    write_lines(tmp_path / "links", ["0-0"] * len(small_corpus.source))
+    config = TrainConfig(
+        name="taught",
+        data=DataConfig(
+            name="small",
+            kind="files",
+            source_language="de",
+            target_language="en",
+            root=str(tmp_path / "data"),
+            train=SplitConfig(str(small_corpus.source_path), str(small_corpus.target_path)),
+            valid_size=4,
+            test_size=0,
+        ),
+        tokenizer=TokenizerConfig(vocab_size=420),
+        model=TransformerConfig(
+            encoder_layers=1, decoder_layers=1, d_model=32, d_feedforward=64, n_heads=2
+        ),
+        objective=ObjectiveConfig(alignments=str(tmp_path / "links")),
+        trainer=TrainerConfig(max_updates=2, validate_every=2, accelerator="cpu"),
+        logger=LoggerConfig(csv=False, tensorboard=False),
+        decoding=DecodingConfig(beam=1, max_ratio=0.1, max_extra=2),
+    )
+    folder = tmp_path / "run"
+    folder.mkdir()
+    OmegaConf.save(OmegaConf.structured(config), folder / "config.yaml")
+    run(config, folder, ["name=taught"])
+    assert Translator.load(folder).config.alignment == AlignmentChoice(1, 2, 1)
+    other = replace(
+        config,
+        tokenizer=TokenizerConfig(vocab_size=420, kind="bpe", sampling=SamplingConfig(dropout=0.1)),
+    )
+    (tmp_path / "other").mkdir()
+    with pytest.raises(ConfigError, match="same pieces in every epoch"):
+        run(other, tmp_path / "other", ["name=taught"])
