@@ -210,11 +210,6 @@ def _teach_to_align(
     objective = config.objective
     if objective.alignments is None:
         return None
-    if config.tokenizer.sampling.kind is not None or config.data.filters.clean:
-        raise ConfigError(
-            "objective.alignments are of words as they stand in the files, cut into the same "
-            "pieces in every epoch: leave out tokenizer.sampling and data.filters.clean"
-        )
     links = given_links(Path(objective.alignments), data.corpus, data.tokenizer)
     model.alignment = taught_choice(model)
     return AlignmentHead(links, model.alignment, objective.alignment_weight)
