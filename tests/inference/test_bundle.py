@@ -193,7 +193,7 @@ def test_a_config_that_is_none_is_refused(folder: Path, content: bytes) -> None:
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda s: s.update(format_version=2), ["format version 2", "newer"]),
+        (lambda s: s.update(format_version=3), ["format version 3", "newer"]),
         (lambda s: s.update(colour="red"), ["colour"]),
         (lambda s: s.pop("max_length"), ["max_length"]),
         (lambda s: s.update(max_length="53"), ["max_length", "'53'"]),

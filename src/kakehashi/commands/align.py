@@ -2,13 +2,19 @@
 
 from collections import deque
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from kakehashi.commands import gold as people
 from kakehashi.commands import searching as given
 from kakehashi.commands.parallel import Output, Source, Target, count_pairs, line_pairs, remembered
 from kakehashi.commands.translate import Format
+from kakehashi.errors import ConfigError, DataError
+from kakehashi.evaluation.links import Symmetrisation
+
+if TYPE_CHECKING:
+    from kakehashi.inference.settings import BundleConfig
 
 
 def align(
@@ -19,6 +25,31 @@ def align(
     form: Annotated[
         Format, typer.Option("--format", help="text: pairs. jsonl: the pieces and theirs too.")
     ] = Format.text,
+    layer: people.Layer = None,
+    head: people.Head = None,
+    shift: people.Shift = None,
+    reverse: Annotated[
+        Path | None,
+        typer.Option(
+            "--with-reverse",
+            metavar="MODEL",
+            rich_help_panel=people.ATTENTION,
+            help="A model of the other direction: the alignments of both become one.",
+        ),
+    ] = None,
+    symmetrisation: Annotated[
+        Symmetrisation,
+        typer.Option("--symmetrise", rich_help_panel=people.ATTENTION, help="How they do."),
+    ] = Symmetrisation.grow_diag_final_and,
+    gold: Annotated[
+        Path | None,
+        typer.Option(
+            rich_help_panel=people.GOLD,
+            help="File of alignments that people made: tells the error rate, on stderr.",
+        ),
+    ] = None,
+    first: people.First = 0,
+    turned: people.Turned = False,
     others: given.Together = None,
     batch_size: given.BatchSize = None,
     threads: given.Threads = None,
@@ -28,21 +59,42 @@ def align(
     """Align the words of a text and its translation: pairs `i-j` of word i and its translation j.
 
     Words are what white space divides, counted from 0; a line for each line, empty for a blank one.
+    They are read off the attention that the model's folder names (see `kakehashi probe alignment`).
     """
     from kakehashi.commands.progress import progress
     from kakehashi.commands.requests import json_line
     from kakehashi.commands.streams import output_stream, write_text
+    from kakehashi.evaluation.links import symmetrise, write_links
     from kakehashi.inference.alignment import pharaoh
 
     total = count_pairs(source, target)
+    wanted = None if gold is None else people.read_gold(gold, first, turned)
+    if wanted is not None and total is not None and total != len(wanted):
+        raise DataError(
+            f"{gold} has {len(wanted):,} lines and {source} has {total:,}: line k of one must be "
+            "the alignment of line k of the other"
+        )
+    links = list[frozenset[tuple[int, int]]]()
     with output_stream(output) as stream:
         translator = given.load_translator([model, *(others or ())], device, threads, engine)
+        people.look_at(translator, layer, head, shift)
         texts = deque[tuple[str, str]]()
         results = translator.align(remembered(line_pairs(source, target), texts), batch_size)
+        backwards = None
+        if reverse is not None:
+            other = given.load_translator([reverse], device, threads, engine)
+            check_directions(translator.config, other.config)
+            backwards = other.align(line_pairs(target, source), batch_size)
         with progress("aligning", "lines", total, show=output is not None) as report:
             for number, found in enumerate(results, 1):
                 line, translation = texts.popleft()
+                words = frozenset(found.word_alignment)
                 pairs = pharaoh(found.word_alignment)
+                if backwards is not None:
+                    back = frozenset((i, j) for j, i in next(backwards).word_alignment)
+                    words = symmetrise(words, back, symmetrisation)
+                    pairs = write_links(words)
+                links.append(words)
                 if form is Format.jsonl:
                     record = {
                         "line": number,
@@ -56,3 +108,18 @@ def align(
                     pairs = json_line(record)
                 write_text(stream, [pairs])
                 report.advance()
+    if wanted is not None:
+        from kakehashi.evaluation.alignment import alignment_score
+
+        typer.echo(str(alignment_score(links, wanted)), err=True)
+
+
+def check_directions(one: "BundleConfig", other: "BundleConfig") -> None:
+    """Raises ConfigError unless one model translates back what the other translates."""
+    there = one.source_language, one.target_language
+    back = other.target_language, other.source_language
+    if there != back:
+        raise ConfigError(
+            f"the model translates {' to '.join(there)}, and the one of the other direction "
+            f"{' to '.join(reversed(back))}: it has to translate {' to '.join(reversed(there))}"
+        )

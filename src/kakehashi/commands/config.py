@@ -61,6 +61,12 @@ class TrainConfig:
                     "data.streaming nobody knows how long an epoch is: give trainer.max_updates "
                     "or trainer.max_minutes"
                 )
+        changed = self.tokenizer.sampling.kind is not None or self.data.filters.clean
+        if self.objective.alignments is not None and changed:
+            raise ConfigError(
+                "objective.alignments are of words as they stand in the files, cut into the same "
+                "pieces in every epoch: leave out tokenizer.sampling and data.filters.clean"
+            )
 
 
 def register_schemas() -> None:

@@ -1,5 +1,6 @@
 """From a configuration to a measured translator: everything that a training run does."""
 
+import hashlib
 import secrets
 import shutil
 import sys
@@ -21,6 +22,7 @@ from kakehashi.commands.latest import point_latest
 from kakehashi.commands.record import UNSCORED
 from kakehashi.commands.reporting import analyse_test, write_page
 from kakehashi.commands.summary import Sample, TestResult, summary_facts, write_summary
+from kakehashi.commands.taught import given_links
 from kakehashi.data.config import AUTO
 from kakehashi.data.corpora import Corpus, load_corpus
 from kakehashi.data.module import TranslationData
@@ -38,6 +40,7 @@ from kakehashi.inference.translator import Translator
 from kakehashi.models.build import build_model
 from kakehashi.models.interface import TranslationModel
 from kakehashi.processes import first_of_each_machine, is_first
+from kakehashi.training.alignment_head import AlignmentHead, taught_choice
 from kakehashi.training.budget import FILE as BUDGET_FILE
 from kakehashi.training.budget import measured_budget
 from kakehashi.training.fit import FitSettings, fit
@@ -70,6 +73,7 @@ class Run:
     data: TranslationData
     model: TranslationModel[Any]
     guide: Guide | None
+    aligning: AlignmentHead | None
     resume: bool
     """Whether it goes on from a checkpoint in its folder."""
     seconds: dict[str, float] = field(default_factory=dict)
@@ -174,11 +178,13 @@ def prepare(config: TrainConfig, folder: Path, words: list[str], resume: bool = 
     lightning.seed_everything(config.seed, workers=True, verbose=False)
     model = build_model(config.model, tokenizer.vocab_size)
     guide = _teach(model, data, config)
+    aligning = _teach_to_align(model, data, config)
     if data_config.batch_tokens == AUTO:
-        data.batch_tokens = _filling_memory(config, data, model, guide, folder)
+        data.batch_tokens = _filling_memory(config, data, model, guide, aligning, folder)
     if is_first() and corpus.stream is None:  # a stream's entries are written as it passes
         corpus.ledger.write(folder / "ledger.jsonl")
-    run = Run(config, folder, words, corpus, tokenizer, normalisation, data, model, guide, resume)
+    taught = guide, aligning
+    run = Run(config, folder, words, corpus, tokenizer, normalisation, data, model, *taught, resume)
     run.seconds["corpus and tokenizer"] = time.monotonic() - start
     return run
 
@@ -204,18 +210,38 @@ def _teach(
     return Guide(lexicon, vocab_size, start.guidance, start.guidance_updates)
 
 
+def _teach_to_align(
+    model: TranslationModel[Any], data: TranslationData, config: TrainConfig
+) -> AlignmentHead | None:
+    """The head that learns from given alignments, which is then the one to read them off."""
+    objective = config.objective
+    if objective.alignments is None:
+        return None
+    links = given_links(Path(objective.alignments), data.corpus, data.tokenizer)
+    model.alignment = taught_choice(model)
+    return AlignmentHead(links, model.alignment, objective.alignment_weight)
+
+
 def _filling_memory(
     config: TrainConfig,
     data: TranslationData,
     model: TranslationModel[Any],
     guide: Guide | None,
+    aligning: AlignmentHead | None,
     folder: Path,
 ) -> int:
     """The token budget that this machine's memory allows, in an epoch of not too few updates."""
     schedule, decode = Schedule(config.schedule, None), data.tokenizer.decode
     validator = Validator([], decode, data.corpus.target_language, config.decoding)
     task = TranslationTask(
-        model, config.objective, config.optimizer, schedule, validator, {}, guide=guide
+        model,
+        config.objective,
+        config.optimizer,
+        schedule,
+        validator,
+        {},
+        guide=guide,
+        aligning=aligning,
     )
     most = data.n_tokens() // (FEWEST_UPDATES * config.trainer.accumulate)
     file = folder / BUDGET_FILE
@@ -256,8 +282,10 @@ def train(run: Run, begin: Callable[[], None]) -> Fitted:
             "seed": config.seed,
             "tokenizer_sha256": run.tokenizer.fingerprint,
             "text_sha256": run.corpus.train.digest(),
-        },
+        }
+        | _alignments_digest(config),
         run.guide,
+        run.aligning,
         seed=config.seed,
         resume=run.resume,
         pair=run.data.pair,
@@ -267,6 +295,14 @@ def train(run: Run, begin: Callable[[], None]) -> Fitted:
     run.data.settle()
     # the number of batches in an epoch of a stream is known to nobody but the loader
     return fitted if run.data.seen is None else replace(fitted, epochs=run.data.seen.epochs)
+
+
+def _alignments_digest(config: TrainConfig) -> dict[str, str]:
+    """A run goes on with the alignments that it began with."""
+    if config.objective.alignments is None:
+        return {}
+    content = Path(config.objective.alignments).read_bytes()
+    return {"alignments_sha256": hashlib.sha256(content).hexdigest()}
 
 
 def _mixed(run: Run) -> str:

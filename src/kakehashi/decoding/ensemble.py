@@ -12,11 +12,12 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
+from kakehashi.models.alignment import AlignmentChoice
 from kakehashi.models.interface import (
     AttentionMaps,
     Encoded,
     TranslationModel,
-    alignment_layer,
+    chosen_weights,
 )
 
 
@@ -51,6 +52,7 @@ class Ensemble(TranslationModel[list[Any]]):
         self.members = tuple(models)
         self.config = tuple(model.config for model in models)
         self.vocab_size = models[0].vocab_size
+        self.alignment = AlignmentChoice()
 
     def encode(self, source: Int[Tensor, "B M"], allowed: Bool[Tensor, "B M"]) -> EnsembleEncoded:
         """Annotate the source tokens, by each model."""
@@ -127,8 +129,11 @@ class Ensemble(TranslationModel[list[Any]]):
         others.
         """
         cross = [model.attention_maps(source, allowed, target).cross for model in self.members]
-        aligning = [maps[alignment_layer(len(maps))].mean(dim=1, keepdim=True) for maps in cross]
-        return AttentionMaps([torch.stack(aligning).mean(dim=0)])
+        aligning = [
+            chosen_weights(maps, model.alignment)
+            for maps, model in zip(cross, self.members, strict=True)
+        ]
+        return AttentionMaps([torch.stack(aligning).mean(dim=0).unsqueeze(1)])
 
 
 def _mean(logits: list[Float[Tensor, "*B V"]]) -> Float[Tensor, "*B V"]:

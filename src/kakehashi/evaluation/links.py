@@ -90,6 +90,12 @@ def write_links(links: Iterable[tuple[int, int]]) -> str:
     return " ".join(f"{i}-{j}" for i, j in sorted(links))
 
 
+def turned_round(gold: Gold) -> Gold:
+    """The same links with the target's word first."""
+    sides = (frozenset((j, i) for i, j in links) for links in (gold.sure, gold.possible))
+    return Gold(*sides)
+
+
 def symmetrise(forward: Links, backward: Links, how: Symmetrisation) -> Links:
     """One alignment of two.
 

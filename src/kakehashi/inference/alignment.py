@@ -16,10 +16,8 @@ Pairs = tuple[tuple[int, int], ...]
 def piece_alignment(attention: npt.NDArray[np.float32]) -> Pairs:
     """The source piece that each target piece looks at most.
 
-    Read at the step that writes the target piece. (Chen et al., 2020, "Accurate Word Alignment
-    Induction from Neural Machine Translation", read the step after it, whose input the piece is,
-    for which they found deeper models better; docs/log.md has the figures of ours.) EOS on the
-    source's side, where weight gathers that belongs nowhere, is left out.
+    EOS on the source's side, where weight gathers that belongs nowhere, is left out: the most
+    weight among the pieces that are left is what counts, so nothing has to be scaled up again.
 
     Args:
         attention: [N + 1, M + 1], see ``Followed.attention``.
@@ -27,6 +25,22 @@ def piece_alignment(attention: npt.NDArray[np.float32]) -> Pairs:
     if attention.shape[1] < 2:
         return ()
     return tuple((int(row[:-1].argmax()), at) for at, row in enumerate(attention[:-1]))
+
+
+def shifted(steps: npt.NDArray[np.float32], shift: int) -> npt.NDArray[np.float32]:
+    """The row of each target piece, from those of a decoder's steps.
+
+    Step n writes piece n, and reads piece n - 1 (step 0: BOS). Which of the two steps that know a
+    piece looks more at where it comes from is a matter of the model: Chen et al. (2020), "Accurate
+    Word Alignment Induction from Neural Machine Translation", found the one that reads it better
+    in deep Transformers.
+
+    Args:
+        steps: [N + 1, M + 1], the last one writes EOS.
+        shift: 0: the step that writes the piece; 1: the one that reads it. No step reads EOS; its
+            row stays the one that writes it.
+    """
+    return np.concatenate([steps[shift:], steps[len(steps) - shift :]])
 
 
 def word_alignment(

@@ -58,6 +58,7 @@ def load_bundle(path: str | Path, device: str | torch.device = "cpu") -> Bundle:
             f"{name} is damaged or from another model: its SHA-256 is not the one in {CONFIG}; "
             "copy the folder again"
         )
+    model.alignment = config.alignment
     return Bundle(model.to(device).eval().requires_grad_(False), tokenizer, config)
 
 

@@ -23,6 +23,7 @@ from kakehashi.decoding.hypothesis import Hypothesis
 from kakehashi.decoding.methods import BEAM, DiverseBeam, Method, Sampling
 from kakehashi.decoding.rules import Phrase, Rules
 from kakehashi.errors import ConfigError, DataError
+from kakehashi.inference.alignment import shifted
 from kakehashi.inference.engine import Followed, Row
 from kakehashi.inference.packages import ctranslate2
 from kakehashi.symbols import BOS, EOS, PAD
@@ -55,6 +56,7 @@ class CTranslate2Engine:
         pieces: the vocabulary, in order.
         positions: pieces of the longest sequence that the model has positions for.
         silenced: whether the model itself never says padding, unknown or BOS.
+        shift: of its ``AlignmentChoice``; the layer and the head are in the exported model.
         device: cpu, cuda or auto.
         threads: cores to use; None: as many as this process may, or as OMP_NUM_THREADS says.
 
@@ -71,6 +73,7 @@ class CTranslate2Engine:
         *,
         positions: int,
         silenced: bool,
+        shift: int = 0,
         device: str = "cpu",
         threads: int | None = None,
     ) -> None:
@@ -78,6 +81,7 @@ class CTranslate2Engine:
         self._numbers = {piece: number for number, piece in enumerate(pieces)}
         self._positions = positions
         self._silenced = silenced
+        self._shift = shift
         try:
             self._translator = ctranslate2().Translator(
                 str(folder), device=device, intra_threads=threads or cores()
@@ -137,7 +141,19 @@ class CTranslate2Engine:
     def follow(
         self, rows: Sequence[Row], targets: Sequence[Row], *, attending: bool = False
     ) -> list[Followed]:
-        """See ``Engine``; attention is that of the layer that was chosen when it was exported."""
+        """See ``Engine``; attention is that which was chosen when the model was exported."""
+        read = self._follow(rows, targets, attending)
+        return [
+            replace(one, attention=shifted(one.attention, self._shift))
+            if one.attention is not None
+            else one
+            for one in read
+        ]
+
+    def _follow(
+        self, rows: Sequence[Row], targets: Sequence[Row], attending: bool
+    ) -> list[Followed]:
+        """``follow`` with the attention step by step, not yet shifted."""
         self._check_lengths(max(len(row) + 1 for row in [*rows, *targets]))
         source, target = self._source(rows), self._texts(targets)
         scored = self._translator.score_batch(source, target, max_input_length=0)
@@ -220,7 +236,7 @@ class CTranslate2Engine:
         read: list[Followed] | list[None] = [None] * len(flat)
         if changed or repeating or covering or not all(rows):
             chosen = [rows[i] for i, _ in flat], [h.ids for _, h in flat]
-            read = self.follow(*chosen, attending=covering)
+            read = self._follow(*chosen, attending=covering)
         ranked: list[list[Hypothesis]] = [[] for _ in rows]
         for (i, h), followed in zip(flat, read, strict=True):
             length = h.steps**config.length_penalty

@@ -23,9 +23,9 @@ class Followed:
     log_probabilities: tuple[float, ...]
     """Natural logarithm, of each of the N pieces given those before it, and of EOS after them."""
     attention: npt.NDArray[np.float32] | None = None
-    """[N + 1, M + 1]: where on the source's M pieces and its EOS the decoder looked at each step;
-    row n is the step that writes piece n (the last one EOS), and whose input is the piece before
-    it. One layer, the mean of its heads; None where it was not asked for."""
+    """[N + 1, M + 1]: where on the source's M pieces and its EOS the decoder looked for each of the
+    N pieces and EOS, by the model's choice of layer, head and step (``AlignmentChoice``); None
+    where it was not asked for."""
 
 
 class Engine(Protocol):

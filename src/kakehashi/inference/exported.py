@@ -80,6 +80,7 @@ def load_exported(
         tokenizer.pieces(range(tokenizer.vocab_size)),
         positions=record["positions"],
         silenced=record["silenced"],
+        shift=config.alignment.shift,
         device=device or "cpu",
     )
     return engine, tokenizer, config

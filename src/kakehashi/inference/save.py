@@ -67,6 +67,7 @@ def save_bundle(
         decoding=decoding,
         tokenizer_sha256=tokenizer.fingerprint,
         weights_sha256=hashlib.sha256(weights).hexdigest(),
+        alignment=model.alignment,
         metadata=metadata,
     )
     files = {

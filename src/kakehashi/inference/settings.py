@@ -1,19 +1,22 @@
 """config.json of a model folder: what stands in it, written and read back strictly."""
 
 import json
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 import kakehashi
 from kakehashi.decoding.config import DecodingConfig, decoding_config, decoding_settings
 from kakehashi.errors import BundleError, ConfigError
+from kakehashi.models.alignment import AlignmentChoice
 from kakehashi.models.config import ModelConfig, model_config, model_settings
 
-FORMAT_VERSION = 1
+__all__ = ["AlignmentChoice", "BundleConfig", "dump_settings", "parse_settings"]
+
+FORMAT_VERSION = 2
 """Raised whenever an older program could misread a newer folder."""
 
 _NUMBERS = ("format_version", "vocab_size", "max_length")
-_SECTIONS = ("model", "decoding", "metadata")
+_SECTIONS = ("model", "decoding", "alignment", "metadata")
 
 
 @dataclass(frozen=True)
@@ -30,6 +33,9 @@ class BundleConfig:
     """The search this model is meant to be used with."""
     tokenizer_sha256: str
     weights_sha256: str
+    alignment: AlignmentChoice = field(default_factory=AlignmentChoice)
+    """Which attention is read as a word alignment; best measured, see `kakehashi probe alignment`,
+    else the usual one."""
     metadata: dict[str, Any] = field(default_factory=dict)
     """Facts for people: corpus, licence, training, scores with signatures."""
     format_version: int = FORMAT_VERSION
@@ -47,6 +53,7 @@ def dump_settings(config: BundleConfig) -> str:
     values = {name: values[name] for name in (*first, *(n for n in values if n not in first))}
     values["model"] = model_settings(config.model)
     values["decoding"] = decoding_settings(config.decoding)
+    values["alignment"] = asdict(config.alignment)
     try:
         return json.dumps(values, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
     except (TypeError, ValueError) as error:
@@ -83,6 +90,20 @@ def parse_settings(text: str, name: str) -> BundleConfig:
     try:
         values["model"] = model_config(values["model"])
         values["decoding"] = decoding_config(values["decoding"])
+        values["alignment"] = _alignment(values["alignment"])
     except (ConfigError, TypeError) as error:
         raise BundleError(f"{name}: {error}") from error
     return BundleConfig(**values)
+
+
+def _alignment(values: dict[str, Any]) -> AlignmentChoice:
+    """Raises ConfigError for what is no choice."""
+    numbers = {name: value for name, value in values.items() if type(value) is int}
+    if sorted(values) != ["head", "layer", "shift"] or values not in (
+        numbers,
+        {**numbers, "head": None},
+    ):
+        raise ConfigError(
+            f"alignment is {values!r}; it has a layer, a head (or null) and a shift, all numbers"
+        )
+    return AlignmentChoice(**values)

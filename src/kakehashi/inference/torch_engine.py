@@ -15,8 +15,10 @@ from kakehashi.decoding.hypothesis import Hypothesis
 from kakehashi.decoding.methods import BEAM, Method, Sampling, sentence_key
 from kakehashi.decoding.rules import Rules
 from kakehashi.decoding.search import search
+from kakehashi.inference.alignment import shifted
 from kakehashi.inference.engine import Followed, Row
-from kakehashi.models.interface import AttentionMaps, TranslationModel, alignment_layer
+from kakehashi.models.alignment import AlignmentChoice
+from kakehashi.models.interface import AttentionMaps, TranslationModel, chosen_weights
 from kakehashi.symbols import BOS, EOS, PAD
 
 
@@ -28,6 +30,11 @@ class TorchEngine:
     def __init__(self, model: TranslationModel[Any]) -> None:
         self.model = model
         self.device = next(model.parameters()).device
+
+    @property
+    def together(self) -> bool:
+        """Whether several models run as one."""
+        return isinstance(self.model, Ensemble)
 
     @torch.inference_mode()
     def search(
@@ -57,33 +64,55 @@ class TorchEngine:
     def follow(
         self, rows: Sequence[Row], targets: Sequence[Row], *, attending: bool = False
     ) -> list[Followed]:
-        """See ``Engine``; attention is that of ``alignment_layer``."""
+        """See ``Engine``; attention is that of the model's ``alignment``, of several their mean."""
         source, allowed = source_tensors(rows, self.device)
-        given, _ = source_tensors(targets, self.device)
+        given, target = target_tensors(targets, self.device)
         labels = given.masked_fill(given == PAD, EOS)
-        target = torch.cat([torch.full_like(given[:, :1], BOS), given[:, :-1]], dim=1)
-        logits, attention = self._teach(source, allowed, target, attending)
+        logits, looks = self._teach(source, allowed, target, attending)
         log_softmax = logits.log_softmax(-1, dtype=torch.float32)
         log_probabilities = log_softmax.gather(2, labels.unsqueeze(2))[..., 0].tolist()
         found = []
         for place, (row, pieces) in enumerate(zip(rows, targets, strict=True)):
-            steps = len(pieces) + 1
-            looked = None if attention is None else attention[place, :steps, : len(row) + 1]
-            found.append(Followed(tuple(log_probabilities[place][:steps]), looked))
+            steps, columns = len(pieces) + 1, len(row) + 1
+            looked = [
+                shifted(weights[place, :steps, :columns], choice.shift) for weights, choice in looks
+            ]
+            attention = np.mean(looked, axis=0) if looked else None
+            found.append(Followed(tuple(log_probabilities[place][:steps]), attention))
         return found
 
     def _teach(
         self, source: Tensor, allowed: Tensor, target: Tensor, attending: bool
-    ) -> tuple[Tensor, npt.NDArray[np.float32] | None]:
-        """Logits [B N V], and if asked for the attention [B N M] of the layer that aligns best."""
+    ) -> tuple[Tensor, list[tuple[npt.NDArray[np.float32], AlignmentChoice]]]:
+        """Logits [B N V], and if asked for each model's chosen attention [B N M], by steps."""
         if not attending:
-            return self.model(source, allowed, target), None
+            return self.model(source, allowed, target), []
         if isinstance(self.model, Ensemble):
-            maps = self.model.attention_maps(source, allowed, target).cross
-            return self.model(source, allowed, target), maps[0][:, 0].cpu().numpy()
-        features, cross = self.model.attending_features(source, allowed, target)
-        attention = cross[alignment_layer(len(cross))].mean(dim=1)
-        return self.model.output(features), attention.float().cpu().numpy()
+            looks = [
+                (model.attention_maps(source, allowed, target).cross, model.alignment)
+                for model in self.model.members
+            ]
+            logits = self.model(source, allowed, target)
+        else:
+            features, cross = self.model.attending_features(source, allowed, target)
+            looks, logits = [(cross, self.model.alignment)], self.model.output(features)
+        return logits, [
+            (chosen_weights(cross, choice).float().cpu().numpy(), choice) for cross, choice in looks
+        ]
+
+    @torch.inference_mode()
+    def cross(
+        self, rows: Sequence[Row], targets: Sequence[Row]
+    ) -> list[list[npt.NDArray[np.float32]]]:
+        """The cross-attention of each pair, of each layer: [H, N + 1, M + 1], by steps."""
+        source, allowed = source_tensors(rows, self.device)
+        _, target = target_tensors(targets, self.device)
+        maps = self.model.attention_maps(source, allowed, target).cross
+        layers = [weights.float().cpu().numpy() for weights in maps]
+        return [
+            [weights[place, :, : len(pieces) + 1, : len(row) + 1] for weights in layers]
+            for place, (row, pieces) in enumerate(zip(rows, targets, strict=True))
+        ]
 
     def maps(self, row: Row, target: Row) -> AttentionMaps:
         """Every attention weight while a sentence is read and a translation of it followed."""
@@ -92,6 +121,14 @@ class TorchEngine:
             return self.model.attention_maps(
                 source, allowed, torch.tensor([[BOS, *target]], device=self.device)
             )
+
+
+def target_tensors(
+    targets: Sequence[Row], device: torch.device
+) -> tuple[Int[Tensor, "B N"], Int[Tensor, "B N"]]:
+    """Pieces without EOS as what a decoder is to say, EOS at its end, and what it reads for it."""
+    given, _ = source_tensors(targets, device)
+    return given, torch.cat([torch.full_like(given[:, :1], BOS), given[:, :-1]], dim=1)
 
 
 def source_tensors(

@@ -26,6 +26,8 @@ from kakehashi.inference.scoring import (
 )
 from kakehashi.inference.settings import BundleConfig
 from kakehashi.inference.translation import Translation
+from kakehashi.models.alignment import AlignmentChoice
+from kakehashi.models.config import attentions
 
 if TYPE_CHECKING:
     from kakehashi.inference.bundle import Bundle
@@ -92,6 +94,35 @@ class Translator:
 
         first = bundles[0]
         return cls(TorchEngine(together(bundles)), first.tokenizer, first.config)
+
+    def read_alignments_from(self, choice: AlignmentChoice) -> None:
+        """Read alignments off another attention than the model's folder says, from now on.
+
+        Raises:
+            ConfigError: for a layer or a head that the model does not have, for several models,
+                and for an engine whose one attention was chosen when the model was exported.
+        """
+        from kakehashi.inference.torch_engine import TorchEngine
+
+        if not isinstance(self.engine, TorchEngine):
+            raise ConfigError(
+                f"the {self.engine.name} engine shows one attention, chosen when the model was "
+                "exported: use --engine torch to choose another"
+            )
+        if self.engine.together:
+            raise ConfigError(
+                "several models have no layers and heads in common: choose those of one at a time"
+            )
+        choice.check(*attentions(self.config.model))
+        self.engine.model.alignment = choice
+
+    def alignment_choice(self) -> AlignmentChoice:
+        """Which attention alignments are read off."""
+        from kakehashi.inference.torch_engine import TorchEngine
+
+        if isinstance(self.engine, TorchEngine):
+            return self.engine.model.alignment
+        return self.config.alignment
 
     def translate(
         self, lines: Sequence[str | Request], options: Options | None = None

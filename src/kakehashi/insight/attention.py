@@ -2,9 +2,11 @@
 
 from dataclasses import dataclass
 
-from kakehashi.errors import ConfigError
+from kakehashi.data.reading import is_blank
+from kakehashi.errors import ConfigError, DataError
 from kakehashi.inference.torch_engine import TorchEngine
 from kakehashi.inference.translator import Translator
+from kakehashi.models.alignment import AlignmentChoice
 from kakehashi.models.interface import AttentionMaps
 from kakehashi.symbols import BOS, EOS
 
@@ -22,6 +24,8 @@ class Attention:
     """BOS, then the pieces of the translation."""
     target_output: tuple[str, ...]
     """The pieces of the translation, EOS last."""
+    alignment: AlignmentChoice
+    """Which of the cross-attention the model's alignments are read off."""
 
 
 def attention(translator: Translator, line: str, target: str | None = None) -> Attention:
@@ -49,4 +53,21 @@ def attention(translator: Translator, line: str, target: str | None = None) -> A
         tuple(tokenizer.pieces([*row, EOS])),
         tuple(tokenizer.pieces([BOS, *ids])),
         tuple(tokenizer.pieces([*ids, EOS])),
+        engine.model.alignment,
     )
+
+
+def check_line(translator: Translator, line: str, target: str | None) -> None:
+    """A line that can be shown: one with visible characters that is read in one piece.
+
+    Raises:
+        DataError: for another one.
+    """
+    if is_blank(line):
+        raise DataError("the text has no visible character: there is nothing to translate")
+    pieces, longest = len(translator.tokenizer.encode(line)) + 1, translator.config.max_length
+    if target is None and pieces > longest:
+        raise DataError(
+            f"the text has {pieces:,} pieces, the model was trained on at most {longest:,} and "
+            "translates longer text in parts: give one sentence of it, or the translation to follow"
+        )

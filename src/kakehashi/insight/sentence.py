@@ -4,15 +4,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
+import numpy as np
+import numpy.typing as npt
 from torch import Tensor
 
-from kakehashi.data.reading import is_blank
-from kakehashi.errors import ConfigError, DataError
+from kakehashi.errors import ConfigError
+from kakehashi.inference.alignment import shifted
 from kakehashi.inference.translator import Translator
-from kakehashi.insight.attention import Attention, attention
+from kakehashi.insight.attention import Attention, attention, check_line
 from kakehashi.insight.heatmap import Panel, heatmaps, picture_format
 from kakehashi.insight.words import Words, join, words_of
-from kakehashi.models.interface import alignment_layer
 
 Kind = Literal["cross", "encoder", "decoder"]
 NAMES: dict[Kind, str] = {
@@ -35,8 +36,9 @@ def draw_attention(
 ) -> str:
     """Draw where a model looks while it translates; returns what the picture shows.
 
-    Of cross-attention, each row stands for the step that writes its piece; of self-attention, for
-    the place that reads it.
+    Of cross-attention, each row stands for the step that writes its piece (where neither layer nor
+    head is given, for the step that the model's ``alignment`` names); of self-attention, for the
+    place that reads it.
 
     Args:
         translator: the model.
@@ -44,9 +46,9 @@ def draw_attention(
         paths: the picture, .png, .pdf or .svg; several for the same in several formats.
         targets: the translations to follow, one for each line; None: the model's own.
         kind: whose attention: the decoder's to the source, or to itself, or the encoder's.
-        layer: from 1; None: for cross-attention the last but one, which aligns best in deep
-            Transformers, and the last where there are no more than two; else the last.
-        head: from 1; None: the mean of all; "all": a panel for each.
+        layer: from 1; None: of cross-attention that of the model's ``alignment``, else the last.
+        head: from 1; None: the mean of all, and of cross-attention with no layer either what the
+            model's ``alignment`` names; "all": a panel for each.
         words: join the pieces of a word.
 
     Raises:
@@ -66,14 +68,14 @@ def draw_attention(
     shown = ""
     for number, line in enumerate(lines):
         target = None if targets is None else targets[number]
-        _check(translator, line, target)
+        check_line(translator, line, target)
         found = attention(translator, line, target)
         weights, shown = _chosen(found, kind, layer, head)
         rows, columns = _labels(translator, found, kind, words)
         letter = f"({_letters(number)})" if len(lines) > 1 else ""
         for place, one in enumerate(weights, 1):
             name = f"head {place}" if head == "all" and len(weights) > 1 else ""
-            joined = join(one.cpu().numpy(), rows, columns)
+            joined = join(one, rows, columns)
             panels.append(Panel(joined, rows.labels, columns.labels, f"{letter} {name}".strip()))
     heads = len(panels) // len(lines)
     heatmaps(panels, paths, title=shown, across=heads if min(heads, len(lines)) > 1 else None)
@@ -82,14 +84,19 @@ def draw_attention(
 
 def _chosen(
     found: Attention, kind: Kind, layer: int | None, head: int | Literal["all"] | None
-) -> tuple[list[Tensor], str]:
+) -> tuple[list[npt.NDArray[np.float32]], str]:
     """The maps [N M] that are asked for, and what they are."""
     maps: list[Tensor] = getattr(found.maps, kind)
     name = NAMES[kind]
     if not maps:
         raise ConfigError(f"the model has no {name}: it reads and writes with recurrent layers")
-    if layer is None:
-        layer = alignment_layer(len(maps)) + 1 if kind == "cross" else len(maps)
+    shift = 0
+    if layer is None and kind == "cross":
+        layer = found.alignment.layer
+        if head is None:
+            head, shift = found.alignment.head, found.alignment.shift
+    elif layer is None:
+        layer = len(maps)
     if not 1 <= layer <= len(maps):
         raise ConfigError(f"the model's {name} has layers 1 to {len(maps)}; there is no {layer}")
     weights = maps[layer - 1][0]
@@ -97,13 +104,16 @@ def _chosen(
     if isinstance(head, int) and not 1 <= head <= heads:
         raise ConfigError(f"layer {layer} has heads 1 to {heads}; there is no {head}")
     where = f"{name}, layer {layer} of {len(maps)}"
+    read = ", as each piece is read" if shift else ""
     if heads == 1:
-        return [weights[0]], f"{where}, one head"
-    if head == "all":
-        return list(weights), f"{where}, all {heads} heads"
-    if head is None:
-        return [weights.mean(0)], f"{where}, mean of {heads} heads"
-    return [weights[head - 1]], f"{where}, head {head} of {heads}"
+        shown, which = weights, "one head"
+    elif head == "all":
+        shown, which = weights, f"all {heads} heads"
+    elif head is None:
+        shown, which = weights.mean(0, keepdim=True), f"mean of {heads} heads"
+    else:
+        shown, which = weights[head - 1 : head], f"head {head} of {heads}"
+    return [shifted(one.float().cpu().numpy(), shift) for one in shown], f"{where}, {which}{read}"
 
 
 def _labels(
@@ -128,17 +138,6 @@ def _named(translator: Translator, pieces: tuple[str, ...], words: bool) -> Word
     tokenizer = translator.tokenizer
     numbers = tokenizer.numbers(pieces)
     return words_of(tokenizer.decode(numbers), tokenizer.decode_spans(numbers))
-
-
-def _check(translator: Translator, line: str, target: str | None) -> None:
-    if is_blank(line):
-        raise DataError("the text has no visible character: there is nothing to translate")
-    pieces, longest = len(translator.tokenizer.encode(line)) + 1, translator.config.max_length
-    if target is None and pieces > longest:
-        raise DataError(
-            f"the text has {pieces:,} pieces, the model was trained on at most {longest:,} and "
-            "translates longer text in parts: give one sentence of it, or the translation to follow"
-        )
 
 
 def _letters(number: int) -> str:

@@ -144,3 +144,10 @@ def _of_type(setting: str, value: Any, kind: type) -> Any:
 def model_settings(config: ModelConfig) -> dict[str, Any]:
     """The plain dictionary that ``model_config`` reads back."""
     return asdict(config)
+
+
+def attentions(config: ModelConfig) -> tuple[int, int]:
+    """How many layers attend to the source, and with how many heads each."""
+    if isinstance(config, RNNConfig):
+        return 1, 1
+    return config.decoder_layers, config.n_heads

@@ -5,7 +5,7 @@ D model width, V vocabulary.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
@@ -15,6 +15,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from kakehashi.layers.projection import VocabularyProjection
+from kakehashi.models.alignment import AlignmentChoice
 
 
 @dataclass(frozen=True)
@@ -75,6 +76,9 @@ class TranslationModel(nn.Module, ABC, Generic[StateT]):
     vocab_size: int
     output: VocabularyProjection
     """Projection from decoder features to the vocabulary, weight [V D]."""
+    alignment: AlignmentChoice
+    """Which attention is read as a word alignment: what was measured to be best, if anything was;
+    until then see ``alignment_layer``."""
 
     @abstractmethod
     def encode(self, source: Int[Tensor, "B M"], allowed: Bool[Tensor, "B M"]) -> Encoded:
@@ -127,8 +131,8 @@ class TranslationModel(nn.Module, ABC, Generic[StateT]):
     ) -> tuple[Float[Tensor, "B K V"], StateT, Float[Tensor, "B K M"]]:
         """``step``, and how each hypothesis attends to the source as it reads its last token.
 
-        One distribution over the source: the mean over heads of the decoder layer that aligns
-        best, see ``alignment_layer``.
+        One distribution over the source, that of the layer and the head (or the mean of all) which
+        ``alignment`` names.
         """
 
     @abstractmethod
@@ -167,6 +171,20 @@ def alignment_layer(layers: int) -> int:
     Models"), and the last where there are no more than two.
     """
     return layers - 2 if layers > 2 else layers - 1
+
+
+def chosen_weights(
+    cross: Sequence[Float[Tensor, "B H N M"]], choice: AlignmentChoice
+) -> Float[Tensor, "B N M"]:
+    """The chosen one of all layers' cross-attention. Row n is a step: nothing is shifted."""
+    return chosen_head(cross[choice.layer - 1], choice)
+
+
+def chosen_head(
+    weights: Float[Tensor, "B H N M"], choice: AlignmentChoice
+) -> Float[Tensor, "B N M"]:
+    """The chosen head of a layer, or the mean of all."""
+    return weights.mean(dim=1) if choice.head is None else weights[:, choice.head - 1]
 
 
 @contextmanager

@@ -17,6 +17,7 @@ from kakehashi.attention import Attention, Memory, padding_mask
 from kakehashi.attention.dropout import Dropout
 from kakehashi.layers.projection import VocabularyProjection
 from kakehashi.layers.recurrent import GRUCell, maxout
+from kakehashi.models.alignment import AlignmentChoice
 from kakehashi.models.config import RNNConfig
 from kakehashi.models.interface import AttentionMaps, Encoded, Head, TranslationModel, evaluating
 
@@ -44,6 +45,7 @@ class RNNSearch(TranslationModel[RNNState]):
         super().__init__()
         self.config = config
         self.vocab_size = vocab_size
+        self.alignment = AlignmentChoice()
         n, m, annotation = config.d_hidden, config.d_embedding, 2 * config.d_hidden
         self.source_table = nn.Embedding(vocab_size, m)
         self.target_table = self.source_table

@@ -15,6 +15,7 @@ from kakehashi.layers.embedding import PositionalEmbedding
 from kakehashi.layers.feedforward import FeedForward
 from kakehashi.layers.projection import VocabularyProjection
 from kakehashi.layers.residual import Residual, make_norm
+from kakehashi.models.alignment import AlignmentChoice
 from kakehashi.models.config import TransformerConfig
 from kakehashi.models.interface import (
     AttentionMaps,
@@ -22,6 +23,7 @@ from kakehashi.models.interface import (
     Head,
     TranslationModel,
     alignment_layer,
+    chosen_head,
     evaluating,
 )
 
@@ -162,6 +164,7 @@ class Transformer(TranslationModel[TransformerState]):
         super().__init__()
         self.config = config
         self.vocab_size = vocab_size
+        self.alignment = AlignmentChoice(alignment_layer(config.decoder_layers) + 1)
         source = nn.Embedding(vocab_size, config.d_model)
         target = source if config.tie_embeddings else nn.Embedding(vocab_size, config.d_model)
         self.source_embedding = PositionalEmbedding(source, config.dropout)
@@ -282,11 +285,10 @@ class Transformer(TranslationModel[TransformerState]):
     def attending_step(
         self, tokens: Int[Tensor, "B K"], state: TransformerState
     ) -> tuple[Float[Tensor, "B K V"], TransformerState, Float[Tensor, "B K M"]]:
-        """``step``, and the cross-attention of the layer that aligns best, mean over its heads."""
-        layer = alignment_layer(len(self.decoder))
-        logits, state, weights = self._step(tokens, state, attending=layer)
+        """``step``, and the cross-attention that ``alignment`` names."""
+        logits, state, weights = self._step(tokens, state, attending=self.alignment.layer - 1)
         assert weights is not None
-        return logits, state, weights.mean(dim=1)
+        return logits, state, chosen_head(weights, self.alignment)
 
     def _step(
         self, tokens: Tensor, state: TransformerState, attending: int | None

@@ -141,8 +141,18 @@ class ObjectiveConfig:
     """How much of the probability is spread evenly over the vocabulary."""
     chunk: int = 512
     """Target tokens projected at once: a matter of speed and memory, not of the result."""
+    alignments: str | None = None
+    """A file of word alignments of the training text, a line of pairs `i-j` for each of its lines,
+    as `kakehashi align` writes them; one head learns to align from it. null: none does."""
+    alignment_weight: float = 0.3
+    """How strongly; of the loss of a target piece, in nats."""
 
     def __post_init__(self) -> None:
+        if self.alignment_weight <= 0:
+            raise ConfigError(
+                f"objective.alignment_weight is {self.alignment_weight}: it must be above 0 "
+                "(objective.alignments=null leaves the alignments out)"
+            )
         if not 0.0 <= self.label_smoothing < 1.0:
             raise ConfigError(
                 f"objective.label_smoothing is {self.label_smoothing}: it must be in [0, 1)"

@@ -19,6 +19,7 @@ from kakehashi.data.batching import Batch
 from kakehashi.data.notes import note
 from kakehashi.errors import Stopped, TrainingError
 from kakehashi.models.interface import TranslationModel
+from kakehashi.training.alignment_head import AlignmentHead
 from kakehashi.training.averaging import WeightMean, Weights, mean_of_checkpoints, put_weights
 from kakehashi.training.callbacks import NEVER, Patience, Recorder, ValidationClock
 from kakehashi.training.checkpoint import load_checkpoint, load_weights
@@ -69,6 +70,8 @@ class FitSettings:
     """Plain values kept in every checkpoint; a run that goes on has to have the same."""
     guide: Guide | None = None
     """Shows cross-attention where to look at first."""
+    aligning: AlignmentHead | None = None
+    """Teaches a head of it to align, all through the run."""
     seed: int = 0
     """Of dropout."""
     resume: bool = False
@@ -140,6 +143,7 @@ class _Run:
             self.facts | {"resumed": self.resumed},
             fused=trainer.precision != "16-mixed",
             guide=settings.guide,
+            aligning=settings.aligning,
             request=self.request,
             whole=Whole(model) if sharded else None,
         )

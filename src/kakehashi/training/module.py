@@ -15,6 +15,7 @@ from kakehashi.errors import Stopped
 from kakehashi.models.interface import TranslationModel
 from kakehashi.models.transformer import Transformer
 from kakehashi.processes import gathered
+from kakehashi.training.alignment_head import AlignmentHead
 from kakehashi.training.config import ObjectiveConfig, OptimizerConfig
 from kakehashi.training.guidance import Guide
 from kakehashi.training.memory import enough_memory, in_parts, out_of_memory, padded_size
@@ -65,6 +66,7 @@ class TranslationTask(lightning.LightningModule):
         facts: dict[str, Any],
         fused: bool = True,
         guide: Guide | None = None,
+        aligning: AlignmentHead | None = None,
         request: StopRequest | None = None,
         whole: Whole | None = None,
     ) -> None:
@@ -81,6 +83,7 @@ class TranslationTask(lightning.LightningModule):
         self.facts = facts
         self.fused = fused
         self.guide = guide
+        self.aligning = aligning
         self.request = StopRequest() if request is None else request
         self.whole = whole
         self.spoken = Spoken(model)
@@ -244,11 +247,16 @@ class TranslationTask(lightning.LightningModule):
         """Decoder outputs, and the weighted summed loss of the guided heads while there is one."""
         source, allowed = batch.source, batch.source_allowed
         weight = 0.0 if self.guide is None else self.guide.weight(self.global_step)
-        if self.guide is None or weight == 0.0:
+        if weight == 0.0 and self.aligning is None:
             return self.model.features(source, allowed, batch.target_input), None
         features, cross = self.model.attending_features(source, allowed, batch.target_input)
         target, real = batch.target_output, batch.target_allowed
-        return features, weight * self.guide.loss(cross, source, target, allowed, real)
+        losses = []
+        if self.guide is not None and weight > 0.0:
+            losses.append(weight * self.guide.loss(cross, source, target, allowed, real))
+        if self.aligning is not None:
+            losses.append(self.aligning.loss(cross, batch))
+        return features, torch.stack(losses).sum()
 
     def on_validation_epoch_start(self) -> None:
         self.tally = Tally()

@@ -20,6 +20,7 @@ from kakehashi.inference.export.to_ctranslate2 import write_ctranslate2
 from kakehashi.inference.export.to_huggingface import write_huggingface
 from kakehashi.inference.settings import BundleConfig
 from kakehashi.inference.torch_engine import TorchEngine
+from kakehashi.models.alignment import AlignmentChoice
 from kakehashi.models.config import ScoreConfig
 
 
@@ -85,6 +86,24 @@ def test_transformers_finds_the_same_with_a_beam(
         ours, theirs = (e.search(rows, config=config, n_best=2) for e in engines)
         for a, b in zip(ours, theirs, strict=True):
             assert [(h.ids, h.finished) for h in a] == [(h.ids, h.finished) for h in b]
+
+
+@pytest.mark.parametrize("score", ["scaled_dot", "general"])
+def test_ctranslate2_looks_with_the_head_that_was_chosen(
+    score: str, make: Make, tokenizer: Tokenizer, small_corpus: Any, tmp_path: Path
+) -> None:
+    model = make(decoder_layers=2, bias=True, score=ScoreConfig(score))
+    model.alignment = AlignmentChoice(1, 2, 1)
+    write_ctranslate2(tmp_path, model, tokenizer, quantization="float32", positions=64)
+    pieces = tokenizer.pieces(range(tokenizer.vocab_size))
+    exported = CTranslate2Engine(tmp_path, pieces, positions=64, silenced=True, shift=1)
+    rows = tokenizer.encode_batch(small_corpus.source[:3])
+    targets = tokenizer.encode_batch(small_corpus.target[:3])
+    ours, theirs = (e.follow(rows, targets, attending=True) for e in (TorchEngine(model), exported))
+    for a, b in zip(ours, theirs, strict=True):
+        assert a.attention is not None and b.attention is not None
+        np.testing.assert_allclose(b.attention, a.attention, atol=1e-5)
+        assert b.log_probabilities == pytest.approx(a.log_probabilities, abs=1e-4)
 
 
 def test_ctranslate2_looks_where_the_original_looks(

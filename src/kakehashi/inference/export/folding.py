@@ -62,6 +62,23 @@ def _folded(attention: Attention, rows: Tensor) -> Tensor:
     return folded
 
 
+def head_first(attention: Attention, head: int) -> None:
+    """Exchange a head (from 0) with the first: the heads' order means nothing to what comes out."""
+    heads = attention.n_heads
+    order = list(range(heads))
+    order[0], order[head] = head, 0
+    linears = (attention.query, attention.key, attention.value)
+    rows = [p for linear in linears if linear is not None for p in linear.parameters()]
+    if isinstance(attention.score, General):
+        rows.append(attention.score.weight)
+    with torch.no_grad():
+        for parameter in rows:
+            parameter.copy_(parameter.unflatten(0, (heads, -1))[order].flatten(0, 1))
+        assert attention.output is not None
+        columns = attention.output.weight
+        columns.copy_(columns.unflatten(1, (heads, -1))[:, order].flatten(1, 2))
+
+
 def bias_of(module: nn.Linear | nn.LayerNorm) -> Tensor | None:
     """Its bias, if it has one."""
     bias: Tensor | None = module.bias

@@ -14,7 +14,13 @@ from torch import nn
 
 from kakehashi.attention import Attention
 from kakehashi.data.tokenizer import Tokenizer
-from kakehashi.inference.export.folding import bias_of, scaled_dot_query, transformer, zeros_for
+from kakehashi.inference.export.folding import (
+    bias_of,
+    head_first,
+    scaled_dot_query,
+    transformer,
+    zeros_for,
+)
 from kakehashi.inference.packages import ctranslate2
 from kakehashi.layers.embedding import sinusoids
 from kakehashi.layers.feedforward import FeedForward
@@ -59,15 +65,20 @@ def write_ctranslate2(
         "ffn_glu": config.activation == "swiglu",
         "rms_norm": config.norm == "rms",
     }
-    # What it returns as attention: the mean of the heads of the layer that aligns best.
-    layer = max(config.decoder_layers - 2, 0) if config.decoder_layers > 2 else -1
+    # What it returns as attention: the mean of the first heads of a layer. A head that was chosen
+    # is made the first.
+    choice = source.alignment
+    if choice.head is not None:
+        aligning = source.decoder[choice.layer - 1]
+        assert isinstance(aligning, DecoderLayer)
+        head_first(aligning.cross_attention, choice.head - 1)
     spec = specs.TransformerSpec(
         specs.TransformerEncoderSpec(config.encoder_layers, config.n_heads, **common),
         specs.TransformerDecoderSpec(
             config.decoder_layers,
             config.n_heads,
-            alignment_layer=layer,
-            alignment_heads=config.n_heads,
+            alignment_layer=choice.layer - 1,
+            alignment_heads=config.n_heads if choice.head is None else 1,
             **common,
         ),
     )

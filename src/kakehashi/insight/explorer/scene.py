@@ -12,16 +12,16 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from kakehashi.data.reading import is_blank
 from kakehashi.decoding.hypothesis import Hypothesis
 from kakehashi.decoding.search import search
-from kakehashi.errors import ConfigError, DataError
+from kakehashi.errors import ConfigError
 from kakehashi.inference.engine import Row
 from kakehashi.inference.torch_engine import TorchEngine, source_tensors
 from kakehashi.inference.translator import Translator
+from kakehashi.insight.attention import check_line
 from kakehashi.insight.explorer.labels import Label, direction, labels
 from kakehashi.insight.explorer.recording import Alive, Recorded
-from kakehashi.models.interface import AttentionMaps, alignment_layer
+from kakehashi.models.interface import AttentionMaps
 from kakehashi.symbols import BOS, EOS
 
 CANDIDATES = 5
@@ -125,14 +125,14 @@ def scene(
     if not isinstance(engine, TorchEngine):
         raise ConfigError(f"the {engine.name} engine does not show how it attends; torch does")
     row = tokenizer.encode(line)
-    _check(line, len(row) + 1, config.max_length, target)
+    check_line(translator, line, target)
     if target is None:
         found, alive = _searched(engine, row, translator, beam)
     else:
         found, alive = [Hypothesis(tuple(tokenizer.encode(target)), 0.0, 0.0, True)], []
     followed = _Followed(engine, translator, row)
     paths = [followed.path(hypothesis, given=target is not None) for hypothesis in found]
-    layer, head = first_head(followed.first)
+    choice = engine.model.alignment
     return Scene(
         model=_NAMES.get(config.model.name, config.model.name) if name is None else name,
         source_language=config.source_language,
@@ -143,24 +143,9 @@ def scene(
         steps=tuple(followed.steps),
         paths=tuple(paths),
         beam=tuple(tuple(followed.slot(slot) for slot in slots) for slots in alive),
-        layer=layer,
-        head=head,
+        layer=choice.layer - 1,
+        head=None if choice.head is None else choice.head - 1,
     )
-
-
-def first_head(maps: AttentionMaps) -> tuple[int, int | None]:
-    """The cross-attention that is shown first: layer, from 0, and head; None is the mean."""
-    return alignment_layer(len(maps.cross)), None
-
-
-def _check(line: str, pieces: int, longest: int, target: str | None) -> None:
-    if is_blank(line):
-        raise DataError("the text has no visible character: there is nothing to translate")
-    if target is None and pieces > longest:
-        raise DataError(
-            f"the text has {pieces:,} pieces, the model was trained on at most {longest:,} and "
-            "translates longer text in parts: give one sentence of it, or the translation to follow"
-        )
 
 
 def _searched(
