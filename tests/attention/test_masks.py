@@ -3,7 +3,14 @@
 import pytest
 import torch
 
-from kakehashi.attention import Memory, attend, causal_mask, make_score, padding_mask
+from kakehashi.attention import (
+    Memory,
+    attend,
+    causal_mask,
+    make_score,
+    needed_mask,
+    padding_mask,
+)
 
 
 def drawn(*rows: str) -> torch.Tensor:
@@ -57,3 +64,12 @@ def test_a_memory_keeps_the_mask_it_was_made_with() -> None:
     mask = padding_mask(drawn("xxxx.", "xx..."))
     assert Memory(key, value, mask).allowed is mask
     assert Memory(key, value).allowed is None
+
+
+def test_no_mask_is_needed_without_padding() -> None:
+    whole = torch.ones(3, 5, dtype=torch.bool)
+    assert needed_mask(whole) is None
+    whole[1, 4] = False
+    mask = needed_mask(whole)
+    assert mask is not None
+    assert torch.equal(mask, padding_mask(whole))

@@ -67,3 +67,32 @@ def test_additive_scores_are_bounded_by_the_sum_of_its_vector() -> None:
     q, k = 1e6 * torch.randn(B, H, N, D), 1e6 * torch.randn(B, H, M, D)
     bound = score.weight.abs().sum(-1)[None, :, None, None]
     assert (score(q, k).abs() <= bound * (1 + 1e-6)).all()
+
+
+@pytest.mark.parametrize("keys", [1e-3, 1.0, 10.0, 32.0])
+@pytest.mark.parametrize("queries", [0.0, 1e-3, 1.0, 40.0, 200.0, 1e30])
+def test_prepared_additive_scores_are_the_plain_ones(keys: float, queries: float) -> None:
+    """However great the queries: exponentials neither overflow nor vanish into a wrong limit."""
+    torch.manual_seed(7)
+    score = Additive(H, D)
+    q, k = queries * torch.randn(B, H, N, D), keys * (2 * torch.rand(B, H, M, D) - 1)
+    k[0, 0, 0], q[0, 0, 0] = -keys, queries
+    other, prepared = score.prepared(k)
+    assert other is not score
+    met = (q.double().unsqueeze(-2) + k.double().unsqueeze(-3)).tanh()
+    expected = (met * score.weight.double()[:, None, None]).sum(-1)
+    torch.testing.assert_close(other(q, prepared).double(), expected, rtol=0, atol=2e-6)
+
+
+def test_keys_too_great_for_exponentials_stay_as_they_are() -> None:
+    score, k = Additive(H, D), torch.zeros(B, H, M, D)
+    for key in (k + 34.0, k - 34.0, k + torch.inf, k.bfloat16()):
+        other, prepared = score.prepared(key)
+        assert other is score
+        assert prepared is key
+
+
+@pytest.mark.parametrize("name", ["dot", "scaled_dot", "general"])
+def test_products_are_read_as_they_are(name: str) -> None:
+    score, k = make_score(name, H, D), torch.randn(B, H, M, D)
+    assert score.prepared(k) == (score, k)

@@ -197,6 +197,22 @@ def test_a_beam_of_one_is_greedy_search_in_both_models(
     assert ends == {True, False}
 
 
+def test_greedy_search_without_scores_finds_the_same(
+    real: TranslationModel[Any], sentences: tuple[Tensor, Tensor]
+) -> None:
+    encoded = real.encode(*sentences)
+    limits = torch.tensor([9, 13, 3, 7, 1, 13, 11])
+    for offset in (-30.0, 5.0):
+        real.output.silence[EOS] = offset
+        scored = greedy_search(real, encoded, max_lengths=limits, length_penalty=1.0)
+        bare = greedy_search(real, encoded, max_lengths=limits, length_penalty=1.0, scored=False)
+        for (one,), (other,) in zip(scored, bare, strict=True):
+            assert (one.ids, one.finished) == (other.ids, other.finished)
+            assert math.isnan(other.score)
+            assert math.isnan(other.log_probability)
+            assert not math.isnan(one.score)
+
+
 def close(left: list[Hypothesis], right: list[Hypothesis]) -> bool:
     return [h.ids for h in left] == [h.ids for h in right] and [
         h.score for h in left

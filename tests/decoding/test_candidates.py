@@ -5,7 +5,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kakehashi.decoding.candidates import FIRST, best_extensions, top_tokens
+from kakehashi.decoding.candidates import FIRST, best_extensions, best_token, top_tokens
 from kakehashi.symbols import BOS, EOS, PAD, UNK
 
 
@@ -70,3 +70,16 @@ def test_many_pieces_are_ranked_as_a_stable_sort_ranks_them(size: int, levels: i
         expected, order = logits[..., FIRST:].sort(dim=-1, descending=True, stable=True)
         assert torch.equal(values, expected[..., :k])
         assert torch.equal(tokens, order[..., :k] + FIRST)
+    first = order[..., :1].flatten(0, 1) + FIRST
+    assert torch.equal(best_token(logits.flatten(0, 1)), first)
+
+
+@pytest.mark.parametrize("size", [5, 130, 131, 259, 260, 386, 387, 388, 514])
+def test_the_best_piece_is_found_wherever_it_stands(size: int) -> None:
+    """At every place, and so among equals of which some are of the rest that fills no line."""
+    logits = torch.zeros(2 * size, size)
+    logits[torch.arange(size), torch.arange(size)] = 1.0
+    logits[size:, :][torch.ones(size, size).triu().bool()] = 1.0
+    best = best_token(logits)[:, 0]
+    expected = [max(piece, FIRST) for piece in range(size)]
+    assert best.tolist() == expected * 2

@@ -97,6 +97,13 @@ def test_draws_of_parts_stay_together_in_their_order() -> None:
     assert join_parts(parts, 2, [" "], ranked=False)[0].score == -3.5
 
 
+def test_parts_without_scores_are_joined_all_the_same() -> None:
+    part = [Candidate("a", math.nan, math.nan)]
+    (found,) = join_parts([part, part], 1, [" "])
+    assert found.text == "a a"
+    assert math.isnan(found.score)
+
+
 def test_equal_sums_stay_in_the_order_of_the_parts() -> None:
     part = [Candidate("a", -0.1, 0.0), Candidate("b", -0.3, 0.0), Candidate("c", -0.7, 0.0)]
     found = join_parts([part] * 3, 7, ["", ""])

@@ -2,7 +2,7 @@
 
 import torch
 from jaxtyping import Float
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional as F
 
 
@@ -56,14 +56,3 @@ def dropout(x: Float[Tensor, "*shape"], p: float, training: bool) -> Float[Tenso
     keep, scale = keep_mask(x.shape, p)
     dropped: Tensor = _MaskedScale.apply(x, keep, scale)  # type: ignore[no-untyped-call]
     return dropped
-
-
-class Dropout(nn.Module):
-    """``dropout`` as a module, active while training."""
-
-    def __init__(self, p: float) -> None:
-        super().__init__()
-        self.p = check_probability(p)
-
-    def forward(self, x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
-        return dropout(x, self.p, self.training)

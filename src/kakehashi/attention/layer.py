@@ -3,6 +3,8 @@
 Shapes: B batch, N queries, M memory tokens, H heads, Dk and Dv widths a head.
 """
 
+from dataclasses import replace
+
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
@@ -61,6 +63,7 @@ class Attention(nn.Module):
         self.value = None if d_v is None else nn.Linear(d_memory, n_heads * d_v, bias=bias)
         d_context = d_memory if d_v is None else n_heads * d_v
         self.output = None if d_out is None else nn.Linear(d_context, d_out, bias=bias)
+        self.widths = [linear.out_features for linear in self._linears()]
 
     def forward(
         self,
@@ -77,6 +80,11 @@ class Attention(nn.Module):
         """Project a sequence to keys and values, once for all queries that will read it."""
         value = source if self.value is None else self.value(source)
         return Memory(self._heads(self.key(source)), self._heads(value), allowed)
+
+    def prepared(self, memory: Memory) -> Memory:
+        """The memory in the form that many queries, one after the other, read fastest."""
+        score, key = self.score.prepared(memory.key)
+        return replace(memory, key=key.contiguous(), value=memory.value.contiguous(), score=score)
 
     def self_forward(
         self,
@@ -107,8 +115,7 @@ class Attention(nn.Module):
             joint: what ``joint`` gives, where it is used many times.
         """
         weight, bias = self.joint() if joint is None else joint
-        widths = [linear.out_features for linear in self._linears()]
-        parts = F.linear(x, weight, bias).split(widths, -1)
+        parts = F.linear(x, weight, bias).split_with_sizes(self.widths, -1)
         value = x if self.value is None else parts[2]
         return self._heads(parts[0]), self._heads(parts[1]), self._heads(value)
 
@@ -123,7 +130,7 @@ class Attention(nn.Module):
         self, q: Tensor, memory: Memory, return_weights: bool
     ) -> tuple[Tensor, Tensor | None]:
         context, weights = attend(
-            self.score,
+            self.score if memory.score is None else memory.score,
             q,
             memory.key,
             memory.value,
@@ -136,5 +143,4 @@ class Attention(nn.Module):
         return result, weights
 
     def _heads(self, x: Float[Tensor, "B N HD"]) -> Float[Tensor, "B H N D"]:
-        heads: Tensor = x.unflatten(-1, (self.n_heads, -1))
-        return heads.transpose(1, 2)
+        return x.view(x.shape[0], x.shape[1], self.n_heads, -1).transpose(1, 2)

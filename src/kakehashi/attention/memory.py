@@ -4,10 +4,12 @@ Shapes: B sentences, H heads, M remembered tokens, Dk and Dv widths of keys and 
 What grows while a search goes on is the ``Past``.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
+
+from kakehashi.attention.scores import Score
 
 
 @dataclass(frozen=True)
@@ -18,14 +20,13 @@ class Memory:
     value: Float[Tensor, "B H M Dv"]
     allowed: Bool[Tensor, "#B 1 #N M"] | None = None
     """True = may be attended to; None allows all."""
-
-    def contiguous(self) -> "Memory":
-        """The same, each head's keys and values side by side, as many reads like them."""
-        return Memory(self.key.contiguous(), self.value.contiguous(), self.allowed)
+    score: Score | None = None
+    """What compares queries with keys in another form than they were projected in."""
 
     def select(self, rows: Int[Tensor, " b"]) -> "Memory":
         """The memory of the given rows, in their order."""
         allowed = self.allowed
         if allowed is not None and allowed.shape[0] == self.key.shape[0]:
             allowed = allowed.index_select(0, rows)
-        return Memory(self.key.index_select(0, rows), self.value.index_select(0, rows), allowed)
+        key, value = self.key.index_select(0, rows), self.value.index_select(0, rows)
+        return replace(self, key=key, value=value, allowed=allowed)

@@ -24,6 +24,13 @@ class Score(nn.Module, ABC):
     ) -> Float[Tensor, "B H N M"]:
         """f(q_n, k_m) for every pair."""
 
+    def prepared(self, k: Float[Tensor, "B H M Dk"]) -> tuple["Score", Float[Tensor, "B H M Dk"]]:
+        """The same f for these keys in the form, theirs and its own, that is fastest to read often.
+
+        For keys that many queries will come to one after the other, in steps of a search.
+        """
+        return self, k
+
     if TYPE_CHECKING:
         __call__ = forward
 
@@ -85,6 +92,39 @@ class Additive(Score):
     ) -> Float[Tensor, "B H N M"]:
         met = (q.unsqueeze(-2) + k.unsqueeze(-3)).tanh_()
         return torch.einsum("bhnmd,hd->bhnm", met, self.weight)
+
+    def prepared(self, k: Float[Tensor, "B H M D"]) -> tuple[Score, Float[Tensor, "B H M D"]]:
+        """With exponentials of the keys, unless these are too great for them."""
+        exact = k.dtype in (torch.float32, torch.float64)
+        if not exact or bool(k.detach().abs().amax() > GREATEST_KEY):
+            return self, k
+        return _ExponentialAdditive(self.weight), (2 * k).exp()
+
+
+GREATEST_KEY, GREATEST_QUERY = 33.0, 43.0
+"""exp(2 x) of neither overflows or vanishes in float32. With keys within theirs a greater query has
+tanh(q + k) = +-1 to the last digit all the same."""
+
+
+class _ExponentialAdditive(Score):
+    """The additive score of keys given as exp(2 k), with one exponential a query.
+
+    w^T tanh(q + k) = sum_d w_d - 2 sum_d w_d / (1 + exp(2 q_d) exp(2 k_d)): a product and a
+    reciprocal for each pair take a sixth of the time of a hyperbolic tangent.
+    """
+
+    def __init__(self, weight: Float[Tensor, "H D"]) -> None:
+        super().__init__()
+        self.weight = weight
+        self.sum = weight.sum(dim=-1)[:, None, None]
+
+    def forward(
+        self, q: Float[Tensor, "B H N D"], k: Float[Tensor, "B H M D"]
+    ) -> Float[Tensor, "B H N M"]:
+        grown = (2 * q.clamp(-GREATEST_QUERY, GREATEST_QUERY)).exp()
+        one = grown.new_ones(())
+        met = torch.addcmul(one, grown.unsqueeze(-2), k.unsqueeze(-3)).reciprocal_()
+        return self.sum - 2 * torch.einsum("bhnmd,hd->bhnm", met, self.weight)
 
 
 def make_score(name: str, n_heads: int, d_k: int) -> Score:

@@ -200,17 +200,18 @@ def search_options(
     top_k: int | None = None,
     top_p: float | None = None,
     seed: int | None = None,
+    scored: bool = True,
     **given: Any,
 ) -> "Options":
     """Options of a call; ``given`` are those that have the same name there.
 
-    ``sample`` is None for a command that has no such option.
+    ``sample`` is None for a command that has no such option; ``scored``: see ``Beam``.
 
     Raises:
         typer.BadParameter: for options that contradict each other.
         ConfigError: for one out of range.
     """
-    from kakehashi.decoding.methods import BEAM, DiverseBeam, Method, Sampling
+    from kakehashi.decoding.methods import Beam, DiverseBeam, Method, Sampling
     from kakehashi.inference.options import MinimumRisk, Options
 
     ways = {"--sample": bool(sample), "--diverse": diverse is not None, "--mbr": mbr is not None}
@@ -230,7 +231,7 @@ def search_options(
     ranking = ("beam", "patience", "length_penalty", "coverage_penalty")
     if drawn and (ranks := {name: 1 for name in ranking if given.get(name) is not None}):
         raise typer.BadParameter(f"{_named(ranks)} is for a beam, and {chosen[0]} has none")
-    method: Method | MinimumRisk = BEAM
+    method: Method | MinimumRisk = Beam(scored)
     if sample:
         method = Sampling(**drawing)
     elif mbr is not None:

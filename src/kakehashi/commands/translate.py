@@ -171,6 +171,7 @@ def translate(
         repetition_penalty=repetition_penalty,
         batch_size=1 if interactive and batch_size is None else batch_size,
         n_best=n_best,
+        scored=form is Format.jsonl or n_best > 1,
         details=form is Format.jsonl,
         split=split,
         markup=markup,

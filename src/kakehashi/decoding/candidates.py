@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from kakehashi.decoding.ranking import stable_top
+from kakehashi.decoding.ranking import greatest, stable_top
 from kakehashi.symbols import EOS
 
 FIRST = EOS
@@ -60,6 +60,11 @@ def step_of(ordered: Extensions, beam: int) -> Step:
         ordered.log_probability[:, :beam],
     )
     return Step(first, ordered.at(not_ending_first[:, :beam]))
+
+
+def best_token(logits: Float[Tensor, "rows V"]) -> Int[Tensor, "rows 1"]:
+    """The piece of the largest logit among those that may be generated, of equals the first."""
+    return (greatest(logits[:, FIRST:]) + FIRST).unsqueeze(1)
 
 
 def top_tokens(

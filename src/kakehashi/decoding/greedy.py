@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from kakehashi.decoding.candidates import log_probabilities, top_tokens
+from kakehashi.decoding.candidates import best_token, log_probabilities
 from kakehashi.decoding.competition import Competition, let_end
 from kakehashi.decoding.hypothesis import Hypothesis
 from kakehashi.models.interface import Encoded, TranslationModel
@@ -21,17 +21,21 @@ def greedy_search(
     max_lengths: Int[Tensor, " B"],
     length_penalty: float,
     competition: Competition | None = None,
+    scored: bool = True,
 ) -> list[list[Hypothesis]]:
     """The most probable piece at every step, until EOS or the limit; one hypothesis a sentence.
 
     The same answer as ``beam_search(..., beam=1)``, scores included; see there for the arguments.
+    Where neither ``scored`` nor a competition asks for them, score and log probability are NaN: the
+    greatest logit is found without the softmax.
     """
     device = encoded.annotations.device
     sentences = max_lengths.shape[0]
     found: list[list[Hypothesis]] = [[] for _ in range(sentences)]
     sentence = torch.arange(sentences, device=device)
     limit = max_lengths.to(device)
-    log_probability = torch.zeros(sentences, device=device)
+    unknown = competition is None and not scored
+    log_probability = torch.full((sentences,), torch.nan if unknown else 0.0, device=device)
     competing = log_probability
     ids = torch.zeros(sentences, 0, dtype=torch.int64, device=device)
     tokens = torch.full((sentences, 1), BOS, device=device)
@@ -39,10 +43,11 @@ def greedy_search(
     while True:
         logits, state = model.step(tokens, state)
         if competition is None:
-            _, token = top_tokens(logits[:, 0], 1)
-            own = log_probabilities(logits, token.unsqueeze(1))
-            log_probability = log_probability + own[:, 0, 0]
-            competing = log_probability
+            token = best_token(logits[:, 0])
+            if scored:
+                own = log_probabilities(logits, token.unsqueeze(1))
+                log_probability = log_probability + own[:, 0, 0]
+                competing = log_probability
         else:
             own, scores = competition.scores(logits, ids.unsqueeze(1), sentence)
             alive = torch.ones_like(tokens, dtype=torch.bool)

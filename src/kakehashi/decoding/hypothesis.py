@@ -14,6 +14,7 @@ class Hypothesis:
     it), plus the coverage penalty; with a repetition penalty, its log probabilities."""
     log_probability: float
     """Sum of the model's own natural log probabilities of the pieces and of EOS, whatever rules and
-    penalties had a say in the choice: what forced decoding gives the same pieces."""
+    penalties had a say in the choice: what forced decoding gives the same pieces. It and the score
+    are NaN where a search went without them (``Beam.scored``)."""
     finished: bool
     """Whether it ended by itself; False where the length limit cut it, then it has no EOS."""

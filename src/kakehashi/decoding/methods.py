@@ -11,6 +11,10 @@ from kakehashi.errors import ConfigError
 class Beam:
     """Beam search with the configuration's beam; a beam of 1 is greedy search."""
 
+    scored: bool = True
+    """Whether scores and log probabilities are wanted. Greedy search without rules goes by logits
+    and needs none: without them it is faster, and they are NaN. Other searches need them anyway."""
+
 
 @dataclass(frozen=True)
 class DiverseBeam:

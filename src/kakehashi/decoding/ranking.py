@@ -7,6 +7,26 @@ from torch import Tensor
 COLUMNS = 64
 """A power of two, for which ``amax`` over lines runs at the speed of memory."""
 
+LINE = 128
+"""Numbers among which the greatest is looked for once it is known that it stands there."""
+
+
+def greatest(scores: Float[Tensor, "rows V"]) -> Int[Tensor, " rows"]:
+    """The place of each row's greatest number, of equals the first: a faster ``argmax``.
+
+    A row is read in lines, whose maxima run at the speed of memory; then the best line is looked
+    through, or the rest that fills no line.
+    """
+    lines = scores.shape[-1] // LINE
+    if lines < 2:
+        return scores.argmax(dim=-1)
+    table = scores[:, : lines * LINE].unflatten(-1, (lines, LINE))
+    best = torch.cat([table.amax(dim=-1), scores[:, lines * LINE :]], dim=-1).argmax(dim=-1)
+    # A place of the rest stands beyond the last line: the last LINE numbers hold all of it.
+    start = (best * LINE).clamp(max=scores.shape[-1] - LINE)
+    index = start.unsqueeze(1) + torch.arange(LINE, device=scores.device)
+    return start + scores.gather(-1, index).argmax(dim=-1)
+
 
 def stable_top(
     scores: Float[Tensor, "*rows V"], k: int

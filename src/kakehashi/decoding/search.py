@@ -9,7 +9,7 @@ from kakehashi.decoding.config import DecodingConfig
 from kakehashi.decoding.greedy import greedy_search
 from kakehashi.decoding.hypothesis import Hypothesis
 from kakehashi.decoding.limits import max_lengths
-from kakehashi.decoding.methods import BEAM, DiverseBeam, Method, Sampling, check_number
+from kakehashi.decoding.methods import BEAM, Beam, DiverseBeam, Method, Sampling, check_number
 from kakehashi.decoding.rules import Rules
 from kakehashi.decoding.sampling import sample
 from kakehashi.models.interface import Encoded, TranslationModel
@@ -88,6 +88,7 @@ def search(
             max_lengths=limits,
             length_penalty=length_penalty,
             competition=rivals,
+            scored=not isinstance(method, Beam) or method.scored,
         )
     return beam_search(
         model,

@@ -32,11 +32,13 @@ def changed_placeholders(
     """
     patterns, left_out = list(patterns), set(known)
     expected, found = (
-        Counter(m[0] for m in placeholders(text, patterns) if m[0] not in left_out)
+        [m[0] for m in placeholders(text, patterns) if m[0] not in left_out]
         for text in (source, translation)
     )
+    if expected == found:  # mostly there are none
+        return ""
     parts = []
-    for verb, more in (("lacks", expected - found), ("adds", found - expected)):
-        if more:
-            parts.append(f"{verb} {' '.join(more.elements())}")
+    for verb, more, less in (("lacks", expected, found), ("adds", found, expected)):
+        if missing := list((Counter(more) - Counter(less)).elements()):
+            parts.append(f"{verb} {' '.join(missing)}")
     return ", ".join(parts)

@@ -12,10 +12,12 @@ def changed_symbols(
     Their order is not compared, since languages differ in theirs. ``symbols`` are the texts of
     those pieces.
     """
-    expected = Counter(i for i in source if i in symbols)
-    found = Counter(i for i in translation if i in symbols)
+    expected = [i for i in source if i in symbols]
+    found = [i for i in translation if i in symbols]
+    if expected == found:  # mostly there are none
+        return ""
     parts = []
     for verb, more, less in (("lacks", expected, found), ("adds", found, expected)):
-        if names := [symbols[i] for i in (more - less).elements()]:
+        if names := [symbols[i] for i in (Counter(more) - Counter(less)).elements()]:
             parts.append(f"{verb} {' '.join(names)}")
     return ", ".join(parts)

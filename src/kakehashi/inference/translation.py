@@ -93,7 +93,7 @@ def join_parts(
     """
     if len(parts) == 1:
         return tuple(parts[0][:n_best])
-    if ranked:
+    if ranked and n_best > 1:
         ways = _best_ways([[c.score for c in part] for part in parts], n_best)
     else:
         longest = max(map(len, parts))

@@ -8,7 +8,8 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from kakehashi.attention.dropout import Dropout
+from kakehashi.attention.dropout import check_probability
+from kakehashi.attention.dropout import dropout as drop
 
 
 def sinusoids(
@@ -47,7 +48,7 @@ class PositionalEmbedding(nn.Module):
     def __init__(self, table: nn.Embedding, dropout: float) -> None:
         super().__init__()
         self.table = table
-        self.dropout = Dropout(dropout)
+        self.dropout = check_probability(dropout)
         self.scale = math.sqrt(table.embedding_dim)
 
     def forward(self, tokens: Int[Tensor, "B N"], offset: int = 0) -> Float[Tensor, "B N D"]:
@@ -65,7 +66,5 @@ class PositionalEmbedding(nn.Module):
         return _table(rows, weight.shape[1], weight.device, weight.dtype)[first : first + n]
 
     def _embed(self, tokens: Tensor, places: Tensor) -> Tensor:
-        embedded: Tensor = self.dropout(
-            F.embedding(tokens, self.table.weight) * self.scale + places
-        )
-        return embedded
+        embedded = F.embedding(tokens, self.table.weight) * self.scale + places
+        return drop(embedded, self.dropout, self.training)

@@ -4,7 +4,8 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from kakehashi.attention.dropout import Dropout
+from kakehashi.attention.dropout import check_probability
+from kakehashi.attention.dropout import dropout as drop
 
 
 class FeedForward(nn.Module):
@@ -27,7 +28,7 @@ class FeedForward(nn.Module):
         self.inner = nn.Linear(d_model, d_feedforward, bias=bias)
         self.gate = nn.Linear(d_model, d_feedforward, bias=bias) if activation == "swiglu" else None
         self.outer = nn.Linear(d_feedforward, d_model, bias=bias)
-        self.dropout = Dropout(dropout)
+        self.dropout = check_probability(dropout)
 
     def forward(self, x: Float[Tensor, "*B D"]) -> Float[Tensor, "*B D"]:
         inner = self.inner(x)
@@ -37,5 +38,5 @@ class FeedForward(nn.Module):
             hidden = F.gelu(inner)
         else:
             hidden = F.relu(inner)
-        result: Tensor = self.outer(self.dropout(hidden))
+        result: Tensor = self.outer(drop(hidden, self.dropout, self.training))
         return result

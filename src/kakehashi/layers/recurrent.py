@@ -30,10 +30,10 @@ class GRUCell(nn.Module):
         self, gates: Float[Tensor, "*B G"], hidden: Float[Tensor, "*B D"]
     ) -> Float[Tensor, "*B D"]:
         """The next state, G = 3 D."""
-        input_r, input_z, input_n = gates.chunk(3, -1)
-        hidden_r, hidden_z, hidden_n = self.recurrent(hidden).chunk(3, -1)
-        reset = torch.sigmoid(input_r + hidden_r)
-        update = torch.sigmoid(input_z + hidden_z)
+        parts = [2 * hidden.shape[-1], hidden.shape[-1]]
+        input_rz, input_n = gates.split(parts, -1)
+        hidden_rz, hidden_n = self.recurrent(hidden).split(parts, -1)
+        reset, update = torch.sigmoid(input_rz + hidden_rz).chunk(2, -1)
         candidate = torch.tanh(input_n + reset * hidden_n)
         return torch.lerp(candidate, hidden, update)
 

@@ -3,7 +3,8 @@
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from kakehashi.attention.dropout import Dropout
+from kakehashi.attention.dropout import check_probability
+from kakehashi.attention.dropout import dropout as drop
 
 EPSILON = 1e-6
 
@@ -37,7 +38,7 @@ class Residual(nn.Module):
             raise ValueError(f"unknown position of a norm {position!r}: pre or post")
         self.norm = norm
         self.pre = position == "pre"
-        self.dropout = Dropout(dropout)
+        self.dropout = check_probability(dropout)
 
     def before(self, x: Float[Tensor, "*B D"]) -> Float[Tensor, "*B D"]:
         """What the sublayer reads."""
@@ -45,7 +46,7 @@ class Residual(nn.Module):
 
     def after(self, x: Float[Tensor, "*B D"], y: Float[Tensor, "*B D"]) -> Float[Tensor, "*B D"]:
         """The stream after the sublayer's result ``y`` is added."""
-        added: Tensor = x + self.dropout(y)
+        added = x + drop(y, self.dropout, self.training)
         return added if self.pre else self._normed(added)
 
     def _normed(self, x: Tensor) -> Tensor:

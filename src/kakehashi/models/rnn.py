@@ -13,8 +13,9 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from kakehashi.attention import Attention, Memory, padding_mask
-from kakehashi.attention.dropout import Dropout
+from kakehashi.attention import Attention, Memory, needed_mask, padding_mask
+from kakehashi.attention.dropout import check_probability
+from kakehashi.attention.dropout import dropout as drop
 from kakehashi.layers.projection import VocabularyProjection
 from kakehashi.layers.recurrent import GRUCell, maxout
 from kakehashi.models.alignment import AlignmentChoice
@@ -66,7 +67,7 @@ class RNNSearch(TranslationModel[RNNState]):
         self.context_gates = nn.Linear(annotation, 3 * n, bias=False)
         self.cell = GRUCell(n)
         self.readout = nn.Linear(n + m + annotation, 2 * config.d_maxout)
-        self.dropout = Dropout(config.dropout)
+        self.dropout = check_probability(config.dropout)
         self.output = VocabularyProjection(config.d_maxout, vocab_size)
         self._initialise()
         if config.tie_embeddings:
@@ -90,10 +91,8 @@ class RNNSearch(TranslationModel[RNNState]):
     def _embed(self, table: nn.Embedding, tokens: Tensor) -> Tensor:
         # Scaled as in the Transformer: the table doubles as the output projection, where unit
         # norm is right, while a recurrent layer wants inputs of unit variance.
-        embedded: Tensor = self.dropout(
-            F.embedding(tokens, table.weight) * math.sqrt(table.embedding_dim)
-        )
-        return embedded
+        embedded = F.embedding(tokens, table.weight) * math.sqrt(table.embedding_dim)
+        return drop(embedded, self.dropout, self.training)
 
     def encode(self, source: Int[Tensor, "B M"], allowed: Bool[Tensor, "B M"]) -> Encoded:
         """h_j = [forward state; backward state] (section 3.2); ``allowed`` is True on tokens."""
@@ -104,7 +103,7 @@ class RNNSearch(TranslationModel[RNNState]):
         annotations, _ = pad_packed_sequence(
             self.encoder(packed)[0], batch_first=True, total_length=source.shape[1]
         )
-        return Encoded(self.dropout(annotations), allowed)
+        return Encoded(drop(annotations, self.dropout, self.training), allowed)
 
     def _start(self, encoded: Encoded) -> tuple[Memory, Tensor]:
         """The memory, and s_0 = tanh(W_s h_1) from the backward state at the first word (A.2.2)."""
@@ -158,12 +157,13 @@ class RNNSearch(TranslationModel[RNNState]):
 
         With s_i as in equation (4); the appendix prints s_{i-1}.
         """
-        read: Tensor = self.dropout(maxout(self.readout(torch.cat([hidden, words, context], -1))))
-        return read
+        read = maxout(self.readout(torch.cat([hidden, words, context], -1)))
+        return drop(read, self.dropout, self.training)
 
     def start(self, encoded: Encoded, hypotheses: int = 1) -> RNNState:
         """State before the first step, with ``hypotheses`` equal rows for each sentence."""
         memory, hidden = self._start(encoded)
+        memory = replace(self.attention.prepared(memory), allowed=needed_mask(encoded.allowed))
         hidden = hidden.unsqueeze(1).expand(-1, hypotheses, -1)
         return RNNState(memory, hidden, self.output.offsets())
 

@@ -10,7 +10,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from kakehashi.attention import Attention, Memory, Past, causal_mask, padding_mask
+from kakehashi.attention import Attention, Memory, Past, causal_mask, needed_mask, padding_mask
 from kakehashi.layers.embedding import PositionalEmbedding
 from kakehashi.layers.feedforward import FeedForward
 from kakehashi.layers.projection import VocabularyProjection
@@ -28,6 +28,9 @@ from kakehashi.models.interface import (
 )
 
 Joint = tuple[Tensor, Tensor | None]
+
+LONGER = 8
+"""Pieces by which most translations are longer than their sources at most, beside padding."""
 
 
 @dataclass(frozen=True)
@@ -220,9 +223,9 @@ class Transformer(TranslationModel[TransformerState]):
         return Encoded(self.encoder_norm(x), allowed), maps
 
     def _memories(self, encoded: Encoded) -> list[Memory]:
-        mask = padding_mask(encoded.allowed)
-        source = encoded.annotations
-        return [layer.cross_attention.memory(source, mask) for layer in self._decoder_layers()]
+        mask = needed_mask(encoded.allowed)
+        attentions = [layer.cross_attention for layer in self._decoder_layers()]
+        return [a.prepared(a.memory(encoded.annotations, mask)) for a in attentions]
 
     def _decoder_layers(self) -> Iterator[DecoderLayer]:
         for layer in self.decoder:
@@ -266,11 +269,10 @@ class Transformer(TranslationModel[TransformerState]):
     def start(self, encoded: Encoded, hypotheses: int = 1) -> TransformerState:
         """State before the first step, with ``hypotheses`` equal rows for each sentence."""
         del hypotheses  # nothing has been said yet: the past takes its rows from the first step
-        memories = [memory.contiguous() for memory in self._memories(encoded)]
         joints = [layer.self_attention.joint() for layer in self._decoder_layers()]
         return TransformerState(
-            memories,
-            Past.empty(len(self.decoder)),
+            self._memories(encoded),
+            Past.empty(len(self.decoder), steps=encoded.allowed.shape[1] + LONGER),
             position=0,
             joints=joints,
             silence=self.output.offsets(),

@@ -9,6 +9,7 @@ import torch
 
 from kakehashi.data.batching import Batch
 from kakehashi.decoding.config import DecodingConfig
+from kakehashi.decoding.methods import Beam
 from kakehashi.decoding.search import search
 from kakehashi.evaluation.scores import corpus_bleu
 from kakehashi.models.interface import TranslationModel
@@ -96,7 +97,8 @@ class Validator:
     def _translate(
         self, model: TranslationModel[Any], source: torch.Tensor, allowed: torch.Tensor
     ) -> list[str]:
-        found = search(model, model.encode(source, allowed), config=self.decoding)
+        encoded = model.encode(source, allowed)
+        found = search(model, encoded, config=self.decoding, method=Beam(scored=False))
         return [self.decode(best[0].ids) for best in found]
 
     def result(self, tallies: Sequence[Tally]) -> Validated:
