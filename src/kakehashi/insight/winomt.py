@@ -73,7 +73,7 @@ FEMALE = frozenset(
 theirs that fewer women have and the 20 that more have, by the US Bureau of Labor Statistics of
 2017. Other people have no stereotype here."""
 _WORD = re.compile(r"[^\W_]+")
-_ARTICLES = ({"the"}, {"a"}, {"an"}, set())
+_ARTICLES: tuple[set[str], ...] = ({"the"}, {"a"}, {"an"}, set())
 
 
 class Span(NamedTuple):
