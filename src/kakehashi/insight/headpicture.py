@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import matplotlib as mpl
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.cm import ScalarMappable
@@ -134,4 +135,5 @@ def _panel(axes: Axes, study: HeadStudy, cost: Cost | None, ground: ScalarMappab
         title += f"  ({-cost.loss:+.1f})"
     axes.set_title(title, fontsize=7.5, fontweight="bold" if study.kind else "normal")
     if cost is not None and ground is not None:
-        axes.set_facecolor(ground.to_rgba(max(0.0, cost.loss)))
+        red, green, blue, _ = ground.to_rgba(np.array([max(0.0, cost.loss)]))[0]
+        axes.set_facecolor((float(red), float(green), float(blue)))

@@ -243,7 +243,7 @@ def _decoder(sentence: Pieces) -> tuple[dict[Look, Places], slice, Weights]:
         Look.first: (column == 0) & (at > 1),
         Look.punctuation: _punctuation(("<s>", *sentence.target_text), n) & (column < at),
     }
-    return looks, slice(1, n + 1), at[:, 0] + 1.0
+    return looks, slice(1, n + 1), np.arange(2.0, n + 2.0)
 
 
 def _cross(sentence: Pieces) -> tuple[dict[Look, Places], slice, Weights]:

@@ -62,8 +62,6 @@ def _sole_best(table: np.ndarray) -> list[int]:
 
 
 def _flat(source: Sequence[Sequence[int]], target: Sequence[Sequence[int]]) -> FlatCorpus:
-    sides = []
-    for rows in (source, target):
-        ids = np.fromiter((i for row in rows for i in row), np.int32)
-        sides += [ids, np.cumsum([0, *map(len, rows)]).astype(np.int64)]
-    return FlatCorpus(*sides)
+    ids = [np.fromiter((i for row in rows for i in row), np.int32) for rows in (source, target)]
+    ends = [np.cumsum([0, *map(len, rows)]).astype(np.int64) for rows in (source, target)]
+    return FlatCorpus(ids[0], ends[0], ids[1], ends[1])

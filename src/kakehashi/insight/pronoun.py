@@ -203,7 +203,7 @@ def _twins(questions: Sequence[Question]) -> list[tuple[int, int]]:
 
 def rules(questions: Sequence[Question]) -> dict[str, Floats]:
     """What can be chosen without a model, [Q] each; NaN where a rule says nothing."""
-    given = {
+    given: dict[str, list[bool | None]] = {
         "nearest noun": [q.right_nearest for q in questions],
         "first noun": [q.right_first for q in questions],
         "subject": [q.right_subject for q in questions],
@@ -216,7 +216,7 @@ def rules(questions: Sequence[Question]) -> dict[str, Floats]:
 
 def halves(questions: Sequence[Question]) -> npt.NDArray[np.bool_]:
     """True for one half of the clusters, every other one: to choose a head on, not to judge it."""
-    return _numbers([q.frame for q in questions]) % 2 == 0
+    return np.equal(_numbers([q.frame for q in questions]) % 2, 0)
 
 
 def stays(right: npt.ArrayLike, exchanged: npt.ArrayLike) -> Floats:
