@@ -6,6 +6,8 @@ python scripts/benchmark/alignment.py lexicon MODEL SOURCE TARGET LINKS
 python scripts/benchmark/alignment.py teach MODEL SOURCE TARGET LINKS OUTPUT [UPDATES]
     Goes on training nothing but one head of a finished model (the last of the layer that is read,
     shift 1) on the links, and saves it as another model folder, for `kakehashi align`.
+python scripts/benchmark/alignment.py join LINKS MORE OUTPUT
+    LINKS, and of MORE those between words that have no link yet.
 
 A round is: teach both directions, `kakehashi align --with-reverse`, teach again. The model of the
 last round aligns and no longer translates well; its alignments are what it is for: `kakehashi train
@@ -24,16 +26,18 @@ from kakehashi.data.corpora.base import Corpus
 from kakehashi.data.pairs import Pairs
 from kakehashi.data.reading import read_lines, write_lines
 from kakehashi.data.tokenizer import Tokenizer
-from kakehashi.evaluation.links import write_links
+from kakehashi.evaluation.links import pharaoh_links, write_links
 from kakehashi.inference.alignment import word_alignment
 from kakehashi.inference.bundle import load_bundle
 from kakehashi.inference.line_words import line_words, piece_words
 from kakehashi.inference.save import save_bundle
+from kakehashi.training import lexicon as counts
 from kakehashi.training.alignment_head import AlignmentHead, taught_choice
 from kakehashi.training.lexicon import learn_lexicon, tie_weights
 
 SHARPNESS, LEAST = 8.0, 0.01
 """Of the factor for positions, and of a link's weight."""
+counts.LONGEST = 200  # the text that is to be aligned has long sentences
 TOKENS, RATE, WARM_UP, UPDATES = 4096, 1e-3, 20, 250
 
 
@@ -132,7 +136,24 @@ def teach(model: Path, source: Path, target: Path, links: Path, output: Path, up
     )
 
 
+def join(first: Path, more: Path, output: Path) -> None:
+    """Links of one file, and those of another between words that have none."""
+    joined = []
+    names = (first, more)
+    pairs = zip(*(pharaoh_links(read_lines(name), str(name)) for name in names), strict=True)
+    for links, others in pairs:
+        found = set(links)
+        for i, j in sorted(others):
+            if i not in {m for m, _ in found} and j not in {n for _, n in found}:
+                found.add((i, j))
+        joined.append(write_links(found))
+    write_lines(output, joined)
+
+
 if __name__ == "__main__":
+    if sys.argv[1] == "join":
+        join(*map(Path, sys.argv[2:5]))
+        raise SystemExit
     model_path, source_path, target_path, links_path = map(Path, sys.argv[2:6])
     if sys.argv[1] == "lexicon":
         lexicon(model_path, source_path, target_path, links_path)
