@@ -44,14 +44,23 @@ def test_a_second_run_into_a_folder_is_refused(tmp_path: Path, remains: str, nam
     assert content(tmp_path) == before
 
 
-def test_a_run_that_cannot_start_removes_nothing_but_its_own_folder(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "word",
+    [
+        pytest.param("hydra.run.dir=.", marks=pytest.mark.slow),
+        pytest.param("hydra.run.dir=runs", marks=pytest.mark.slow),
+        "hydra.run.dir=runs/new",
+    ],
+)
+def test_a_run_that_cannot_start_removes_nothing_but_its_own_folder(
+    word: str, tmp_path: Path
+) -> None:
     (tmp_path / "letter.txt").write_text("dear")
     (tmp_path / "runs").mkdir()
     (tmp_path / "runs" / "notes.txt").write_text("mine")
     before = content(tmp_path)
-    for words in (["hydra.run.dir=."], ["hydra.run.dir=runs"], ["hydra.run.dir=runs/new"]):
-        ended = train(tmp_path, *words, "trainer.max_epochs=2")
-        assert ended.returncode == 1
-        assert "exactly one of trainer.max_updates" in ended.stderr
-        assert content(tmp_path) == before
+    ended = train(tmp_path, word, "trainer.max_epochs=2")
+    assert ended.returncode == 1
+    assert "exactly one of trainer.max_updates" in ended.stderr
+    assert content(tmp_path) == before
     assert not (tmp_path / "runs" / "new").exists()

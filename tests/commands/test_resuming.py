@@ -169,7 +169,26 @@ def same_run(one: Path, other: Path) -> None:
 RUN = ["trainer=updates", "trainer.max_updates=60", "trainer.validate_every=20", "logger=csv"]
 
 
-def test_a_run_that_was_stopped_goes_on_and_a_finished_one_says_so(small_corpus, tmp_path):
+def test_a_run_that_was_stopped_goes_on(small_corpus, tmp_path):
+    words = [*QUICK, *files(small_corpus), *RUN, "callbacks.save_minutes=0"]
+    words += ["hydra.run.dir=part", "resume=auto"]
+    run = tmp_path / "part"
+    process = start(tmp_path, *words)
+    wait_for(run / "checkpoints" / "update-20.ckpt", process)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130, err
+    assert (out, "Traceback" in err) == ("", False)
+    assert f"interrupted; to go on: kakehashi train resume={run}" in err
+    done = kakehashi(tmp_path, "train", *words)
+    assert done.returncode == 0, done.stderr
+    assert "going on after update" in done.stderr
+
+
+@pytest.mark.slow
+def test_a_run_that_was_stopped_ends_like_a_whole_one_and_says_that_it_is_finished(
+    small_corpus, tmp_path
+):
     folder = tmp_path / "a folder"
     folder.mkdir()
     words = [*QUICK, *files(small_corpus), *RUN, "callbacks.save_minutes=0"]

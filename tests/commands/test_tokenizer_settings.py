@@ -10,7 +10,9 @@ from kakehashi.commands.run import run
 from kakehashi.inference.bundle import load_bundle
 
 
-@pytest.mark.parametrize("tokenizer", ["bpe_dropout", "unigram_sampling"])
+@pytest.mark.parametrize(
+    "tokenizer", ["bpe_dropout", pytest.param("unigram_sampling", marks=pytest.mark.slow)]
+)
 def test_a_run_tells_what_its_tokenizer_does(tokenizer, small_corpus, tmp_path, capsys):
     for name, lines in (("de", small_corpus.source), ("en", small_corpus.target)):
         text = "\n".join(["Hallo {name}, … gut", *lines])
