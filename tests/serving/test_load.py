@@ -13,7 +13,7 @@ from kakehashi.inference.request import Request
 from kakehashi.inference.translator import Translator
 from kakehashi.serving.backend import TranslatorBackend
 from kakehashi.serving.limits import Limits
-from kakehashi.serving.tasks import Scoring, Text, Translating
+from kakehashi.serving.tasks import Attending, Scoring, Text, Translating
 
 
 @pytest.fixture(scope="module")
@@ -111,6 +111,8 @@ def test_the_work_of_a_text(translator: Translator, backend: TranslatorBackend) 
     assert work(Request(line), beam=8, n_best=2) == 8
     assert work(Request(line), beam=4, n_best=2, details=True) == 6
     assert work(Request(line), method=Sampling(), n_best=2) == 2
+    assert backend.work(Attending(None), [Request(line)]) == [2 * 3 * pieces]
+    assert backend.work(Attending(5), [Request(line)]) == [2 * 5 * pieces]
     long = Request("🐶" * 100)
     assert backend.work(Translating(Options(beam=1)), [long])[0] > 400  # bytes, not characters
     whole = Request("🐶" * 100, prefix="x")
