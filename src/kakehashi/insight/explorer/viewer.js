@@ -8,6 +8,7 @@
 const MEAN = "mean", MAX = "max";
 const LEAST = 0.05; // weight of a line that is drawn when all are
 const LEAST_OF_ONE = 0.005; // and when those of one piece are
+const MOST_PIXELS = 16e6; // of a canvas; phones show none that has more
 const LONG = 40; // pieces, from which the type is smaller
 
 // ---- small things ----
@@ -198,9 +199,13 @@ class Scale {
     canvas.width = columns;
     canvas.height = rows;
     const context = canvas.getContext("2d"), image = context.createImageData(columns, rows);
+    const { data } = image;
     values.forEach((weight, at) => {
-      image.data.set(this.at(weight), 4 * at);
-      image.data[4 * at + 3] = 255;
+      const [red, green, blue] = this.at(weight);
+      data[4 * at] = red;
+      data[4 * at + 1] = green;
+      data[4 * at + 2] = blue;
+      data[4 * at + 3] = 255;
     });
     context.putImageData(image, 0, 0);
   }
@@ -548,7 +553,8 @@ class Panel {
       }));
     this.columnNames = names(this.columns, "columns", "width");
     this.rowNames = names(this.rows, "lines", "height");
-    const ratio = Math.max(1, Math.round(devicePixelRatio || 1));
+    const sharpest = Math.floor(Math.sqrt(MOST_PIXELS / (rows * columns)) / cell);
+    const ratio = Math.max(1, Math.min(Math.round(devicePixelRatio || 1), sharpest));
     const { head, layer } = { head: this.heads[this.kind], layer: this.layers[this.kind] };
     const canvas = element("canvas", {
       tabindex: "0", role: "application", "aria-roledescription": "heat map",
