@@ -32,7 +32,7 @@ def test_nothing_is_lost_or_mixed_up(
     """100 requests of 8 clients: 132 distinct sentences, two kinds of options."""
     sentences = [f"{n} {line}" for n, line in enumerate(small_corpus.source)]
     asked = [(sentences[n : n + 1] + sentences[100 + n : 101 + n], 1 + n % 2) for n in range(100)]
-    with running(backend, together=16) as served, ThreadPoolExecutor(8) as pool:
+    with running(backend, together=16, seconds=300) as served, ThreadPoolExecutor(8) as pool:
         replies = [
             pool.submit(served.ask, "/translate", {"texts": texts, "beam": beam})
             for texts, beam in asked
