@@ -157,6 +157,10 @@ def test_what_is_said_equals_the_tensors(
     entropies = -(weights * weights.clamp_min(1e-30).log2()).sum(-1).mean(-1)
     shown = [float(one) for one in page.texts(".heads tr:nth-child(2) button")[:3]]
     assert shown == pytest.approx(entropies.tolist(), abs=0.006)
+    # a head that looks at all alike: a step of the decoder reads one piece more than that before
+    rows, columns = weights.shape[1:]
+    read = torch.arange(1, rows + 1) if kind == "decoder" else torch.full((rows,), columns)
+    assert f"{read.log2().mean():.1f} at all alike" in page.texts(".side p")[0]
 
 
 def test_pointing_lights_what_a_piece_attends_to(page: Page, scenes: list[Scene]) -> None:
@@ -242,11 +246,28 @@ def test_alternatives_and_the_beam(page: Page, scenes: list[Scene]) -> None:
 
 def test_both_models(page: Page) -> None:
     page.click("RNN")
+    assert page.window.switch_to.active_element.text == "RNN"
     assert page.texts(".panel h2") == ["RNN"]
     assert page.texts(".panel header button") == [KINDS["cross"]]
     assert len(page.all(".heads button")) == 1
     page.click("Side by side")
+    assert page.window.switch_to.active_element.text == "Side by side"
     assert page.texts(".panel h2") == ["Transformer", "RNN"]
+
+
+def test_one_line_with_two_translations(
+    window: Any, translators: list[Translator], tmp_path: Path
+) -> None:
+    file = tmp_path / "page.html"
+    given = ("The dog sleeps.", "A dog is asleep.")
+    shown = [scene(one, LINES[0], text) for text in given for one in translators]
+    file.write_bytes(made(shown))
+    page = Page(window, file)
+    assert page.texts("option") == [f"{LINES[0]} \u2192 {text}" for text in given]
+    assert page.texts(".top button") == ["Transformer", "RNN", "Side by side"]
+    page.choose(1)
+    written = [label.text for label in shown[2].paths[0].output]
+    assert page.texts(".tokens:nth-of-type(3) bdi") == written
 
 
 def test_text_is_text_in_every_script(page: Page, scenes: list[Scene]) -> None:

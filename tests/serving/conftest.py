@@ -46,7 +46,15 @@ FACTS = ModelAnswer(
     beam=5,
     length_penalty=1.0,
     kakehashi="0.0.0",
-    limits=Bounds(body_bytes=5000, lines=9, characters=200, beam=8, work=12_800, seconds=5.0),
+    limits=Bounds(
+        body_bytes=5000,
+        lines=9,
+        characters=200,
+        beam=8,
+        work=12_800,
+        attention=1_000,
+        seconds=5.0,
+    ),
     card="# A card\n\n<script>never()</script>\n",
 )
 

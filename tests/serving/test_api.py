@@ -18,7 +18,7 @@ from kakehashi.errors import ConfigError
 from kakehashi.inference.options import Options
 from kakehashi.inference.request import Request
 from kakehashi.serving import guard
-from kakehashi.serving.schema import Answer
+from kakehashi.serving.schema import Answer, Attended
 from kakehashi.serving.server import Connection
 from kakehashi.serving.tasks import Task, Text, Translating
 
@@ -251,6 +251,24 @@ def test_work_is_bounded_by_pieces_and_hypotheses(running: Any, reverser: Any) -
         assert reply.status == 413
         assert all(word in reply.error for word in ("text 2", "21 pieces", "20 are allowed"))
         assert served.ask("/translate", {"texts": ["b" * 19]}).status == 200
+
+
+def test_what_is_looked_at_is_bounded_more_closely_and_waits_like_the_rest(
+    running: Any, reverser: Any
+) -> None:
+    reverser._answer = lambda task, text: Attended(scenes=[{"text": text.text}])
+    with running(reverser, work=20, attention=10) as served, ThreadPoolExecutor() as pool:
+        reply = served.ask("/attention", {"text": "b" * 10})
+        assert reply.status == 413
+        assert all(word in reply.error for word in ("11 pieces", "10 are allowed", "every weight"))
+        reverser.gate.clear()
+        begun = pool.submit(served.ask, "/attention", {"text": "b" * 9})
+        assert reverser.begun.wait(10)
+        later = pool.submit(served.ask, "/attention", {"text": "c"})
+        served.wait(lambda: len(served.service.waiting) == 1)
+        reverser.gate.set()
+        assert begun.result().json == {"scenes": [{"text": "b" * 9}]}
+        assert later.result().json == {"scenes": [{"text": "c"}]}
 
 
 def test_who_waits_too_long_is_told_and_the_work_is_dropped(running: Any, reverser: Any) -> None:

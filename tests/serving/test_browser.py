@@ -258,6 +258,27 @@ def test_how_it_attends(page: Page, reverser: Any, model_folder: Path) -> None:
     assert asked[2:] == ["Der Hund bellt.", "Eine Katzen"]
 
 
+def test_a_line_that_is_not_shown_takes_nothing_from_the_others(
+    page: Page, reverser: Any, model_folder: Path
+) -> None:
+    backend = TranslatorBackend(Translator.load(model_folder), 4)
+    plain = reverser._answer
+
+    def answer(task: Any, text: Any) -> Any:
+        if not isinstance(task, Attending):
+            return plain(task, text)
+        if text.text == "ab":
+            raise ConfigError("it has too many pieces")
+        return backend.run(task, [text])[0]
+
+    reverser._answer = answer
+    page.type("ab\nHund")
+    page.wait(".target", "ba")
+    page.one("#attention summary").click()
+    page.wait("#attention-said", "Without one of them: it has too many pieces.")
+    page.wait("#attention-place", "Hund")
+
+
 def test_an_engine_that_does_not_show_how_it_attends(page: Page, reverser: Any) -> None:
     plain = reverser._answer
 

@@ -13,7 +13,7 @@ from kakehashi.inference.request import Request
 from kakehashi.inference.translator import Translator
 from kakehashi.serving.backend import TranslatorBackend
 from kakehashi.serving.limits import Limits
-from kakehashi.serving.tasks import Scoring, Text, Translating
+from kakehashi.serving.tasks import Attending, Scoring, Text, Translating
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +32,7 @@ def test_nothing_is_lost_or_mixed_up(
     """100 requests of 8 clients: 132 distinct sentences, two kinds of options."""
     sentences = [f"{n} {line}" for n, line in enumerate(small_corpus.source)]
     asked = [(sentences[n : n + 1] + sentences[100 + n : 101 + n], 1 + n % 2) for n in range(100)]
-    with running(backend, together=16) as served, ThreadPoolExecutor(8) as pool:
+    with running(backend, together=16, seconds=300) as served, ThreadPoolExecutor(8) as pool:
         replies = [
             pool.submit(served.ask, "/translate", {"texts": texts, "beam": beam})
             for texts, beam in asked
@@ -111,6 +111,8 @@ def test_the_work_of_a_text(translator: Translator, backend: TranslatorBackend) 
     assert work(Request(line), beam=8, n_best=2) == 8
     assert work(Request(line), beam=4, n_best=2, details=True) == 6
     assert work(Request(line), method=Sampling(), n_best=2) == 2
+    assert backend.work(Attending(None), [Request(line)]) == [2 * 3 * pieces]
+    assert backend.work(Attending(5), [Request(line)]) == [2 * 5 * pieces]
     long = Request("🐶" * 100)
     assert backend.work(Translating(Options(beam=1)), [long])[0] > 400  # bytes, not characters
     whole = Request("🐶" * 100, prefix="x")

@@ -94,7 +94,10 @@ def _sentences(given: Sequence[str], path: Path | None) -> list[str]:
             f"{path} has no line with visible characters: there is nothing to translate"
         )
     if len(lines) > MOST:
-        raise DataError(f"{path} has {len(lines):,} sentences, and a page holds {MOST}: give fewer")
+        where = "--text" if path is None else path
+        raise DataError(
+            f"{where} gives {len(lines):,} sentences, and a page holds {MOST}: give fewer"
+        )
     return lines
 
 

@@ -63,8 +63,8 @@ def read_config(folder: Path) -> BundleConfig:
     name = str(folder / CONFIG)
     if (folder / EXPORTED).is_file() and not (folder / WEIGHTS).is_file():
         raise BundleError(
-            f"{folder} is an export for CTranslate2: add --engine ctranslate2, or give the model "
-            "folder that it was made of"
+            f"{folder} is an export for CTranslate2: add --engine ctranslate2 where the command "
+            "has that, or give the model folder that it was made of"
         )
     if (folder / EXPORTED).is_file():
         raise BundleError(

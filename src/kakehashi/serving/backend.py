@@ -60,6 +60,7 @@ class TranslatorBackend:
                 characters=limits.characters,
                 beam=limits.beam,
                 work=limits.work,
+                attention=limits.attention,
                 seconds=limits.seconds,
             ),
             card=self._card,

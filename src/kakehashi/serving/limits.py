@@ -19,6 +19,10 @@ class Limits:
     """Hypotheses that a request may ask for: time and memory grow with them."""
     work: int = 12_800
     """Of one text, see ``Backend.work``."""
+    attention: int = 1_000
+    """The same of a text that is looked at: its answer has every weight, and grows with the square
+    of the pieces and with the hypotheses. 100 pieces with a beam of 5 came to 1.4 MB with 3 + 2
+    layers of 4 heads."""
     queue: int = 1_024
     """Sentences that wait; a request for which there is no room is refused at once."""
     seconds: float = 30.0

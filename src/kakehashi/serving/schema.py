@@ -191,6 +191,9 @@ class Bounds(BaseModel):
     characters: int
     beam: int
     work: Annotated[int, Field(description="Pieces of a text times its beam.")]
+    attention: Annotated[
+        int, Field(description="Pieces of a text times twice its beam, where it is looked at.")
+    ]
     seconds: float
 
 

@@ -12,7 +12,7 @@ from kakehashi.serving.metrics import Metrics
 from kakehashi.serving.refusal import Refusal
 from kakehashi.serving.schema import Answer
 from kakehashi.serving.stopping import Stopping
-from kakehashi.serving.tasks import Task, Text
+from kakehashi.serving.tasks import Attending, Task, Text
 from kakehashi.serving.waiting import Full, Job, Late, Waiting
 from kakehashi.serving.worker import Backend, Worker
 
@@ -67,7 +67,7 @@ class Service:
         """
         # Cutting long texts into pieces takes a while, in which others are answered.
         work = await asyncio.to_thread(self._backend.work, task, texts)
-        self._check(work)
+        self._check(task, work)
         if self.stopping.begun.is_set():
             raise self.stopping.refuse()
         job = Job(task, texts, work)
@@ -92,15 +92,17 @@ class Service:
             if not job.future.done():
                 self.waiting.fail(job, self.stopping.refuse())
 
-    def _check(self, work: Sequence[int]) -> None:
+    def _check(self, task: Task, work: Sequence[int]) -> None:
+        looking = isinstance(task, Attending)
+        most = self.limits.attention if looking else self.limits.work
         for number, one in enumerate(work, 1):
-            if one > self.limits.work:
+            if one > most:
                 raise Refusal(
                     413,
                     "too_large",
-                    f"text {number} comes to {one:,} pieces times hypotheses, and "
-                    f"{self.limits.work:,} are allowed: send it in parts, or ask for a smaller "
-                    "beam",
+                    f"text {number} comes to {one:,} pieces times hypotheses, and {most:,} are "
+                    f"allowed{' where every weight is sent' if looking else ''}: send it in parts, "
+                    "or ask for a smaller beam",
                 )
 
     async def _wait(self, job: Job, gone: Callable[[], Awaitable[None]]) -> list[Answer]:

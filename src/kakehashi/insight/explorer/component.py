@@ -20,7 +20,7 @@ def viewer(scenes: Sequence[Scene], identifier: str) -> str:
     """The HTML of one viewer.
 
     Args:
-        scenes: one or more. Those with the same line are the same sentence, by different models.
+        scenes: one or more. Those with the same line by different models are one sentence.
         identifier: its id in the page.
 
     Raises:

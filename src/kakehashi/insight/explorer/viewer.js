@@ -8,6 +8,7 @@
 const MEAN = "mean", MAX = "max";
 const LEAST = 0.05; // weight of a line that is drawn when all are
 const LEAST_OF_ONE = 0.005; // and when those of one piece are
+const MOST_PIXELS = 16e6; // of a canvas; phones show none that has more
 const LONG = 40; // pieces, from which the type is smaller
 
 // ---- small things ----
@@ -32,9 +33,9 @@ function isolated(text) {
 }
 
 function percent(share) {
-  if (share <= 0) return "0 %";
-  if (share < 0.005) return "under 1 %";
-  return share > 0.995 && share < 1 ? "over 99 %" : `${Math.round(share * 100)} %`;
+  if (share <= 0) return "0\u00a0%";
+  if (share < 0.005) return "under 1\u00a0%";
+  return share > 0.995 && share < 1 ? "over 99\u00a0%" : `${Math.round(share * 100)}\u00a0%`;
 }
 
 function signed(number, digits = 2) {
@@ -136,6 +137,12 @@ function entropy({ rows, values }) {
   return sum / rows;
 }
 
+// That of weights which are all alike. A step of the decoder reads one piece more than the one before.
+function evenly(kind, { rows, columns }) {
+  if (kind !== "decoder") return Math.log2(columns);
+  return Array.from({ length: rows }, (_, n) => Math.log2(n + 1)).reduce((sum, bits) => sum + bits, 0) / rows;
+}
+
 // ---- colours ----
 
 function linear(channel) {
@@ -192,9 +199,13 @@ class Scale {
     canvas.width = columns;
     canvas.height = rows;
     const context = canvas.getContext("2d"), image = context.createImageData(columns, rows);
+    const { data } = image;
     values.forEach((weight, at) => {
-      image.data.set(this.at(weight), 4 * at);
-      image.data[4 * at + 3] = 255;
+      const [red, green, blue] = this.at(weight);
+      data[4 * at] = red;
+      data[4 * at + 1] = green;
+      data[4 * at + 2] = blue;
+      data[4 * at + 3] = 255;
     });
     context.putImageData(image, 0, 0);
   }
@@ -491,12 +502,12 @@ class Panel {
       const next = buttons[at + step];
       if (next) { next.focus(); next.click(); }
     });
-    const most = Math.log2(this.map.columns).toFixed(1);
+    const most = evenly(this.kind, this.map).toFixed(1);
     this.candidates = element("div", {});
     this.parts.considered.replaceChildren(this.candidates);
     this.parts.side.replaceChildren(
       element("h3", {}, "Layers and heads"), group,
-      element("p", { class: "quiet" }, `The figure is the head's entropy in bits: 0 looks at one piece, ${most} at all alike.`),
+      element("p", { class: "quiet" }, `The figure is the head's entropy in bits, the mean of its rows: 0 looks at one piece, ${most} at all alike.`),
     );
   }
 
@@ -542,7 +553,8 @@ class Panel {
       }));
     this.columnNames = names(this.columns, "columns", "width");
     this.rowNames = names(this.rows, "lines", "height");
-    const ratio = Math.max(1, Math.round(devicePixelRatio || 1));
+    const sharpest = Math.floor(Math.sqrt(MOST_PIXELS / (rows * columns)) / cell);
+    const ratio = Math.max(1, Math.min(Math.round(devicePixelRatio || 1), sharpest));
     const { head, layer } = { head: this.heads[this.kind], layer: this.layers[this.kind] };
     const canvas = element("canvas", {
       tabindex: "0", role: "application", "aria-roledescription": "heat map",
@@ -709,10 +721,11 @@ class Viewer {
   constructor(root, data) {
     this.root = root;
     this.scale = new Scale(root);
-    this.sentences = new Map();
+    this.sentences = []; // of each what the models made of it, each model once
     for (const scene of data.scenes) {
-      if (!this.sentences.has(scene.line)) this.sentences.set(scene.line, []);
-      this.sentences.get(scene.line).push(scene);
+      const same = this.sentences.find((scenes) => scenes[0].line === scene.line && !scenes.some((one) => one.model === scene.model));
+      if (same) same.push(scene);
+      else this.sentences.push([scene]);
     }
     this.said = element("p", { class: "unseen", "aria-live": "polite" });
     this.top = element("div", { class: "top" });
@@ -721,45 +734,49 @@ class Viewer {
       "Tab goes from part to part. In a line of text the arrow keys go from piece to piece and between the lines, Enter keeps a piece lit, Escape lets go. The slider and its arrows step through the decoder. Among the heads the arrow keys choose. In the heat map they go from weight to weight."));
     root.replaceChildren(this.said, this.top, this.panels,
       element("p", { class: "quiet caveat" }, "Attention is where the weight goes while the model reads and writes. It is no proof of why a word was chosen: a head can look at a piece and make nothing of it."), keys);
-    this.which = 0; // a model of the sentence, or all
-    this.choose([...this.sentences.keys()][0]);
-    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
+    this.which = 0; // a model of the sentence; null: all, side by side
+    this.choose(0);
+    const dark = matchMedia("(prefers-color-scheme: dark)");
+    const changed = () => {
+      if (!root.isConnected) return dark.removeEventListener("change", changed); // the page has let go of it
       this.scale = new Scale(root);
       for (const panel of this.shown) panel.draw();
-    });
+    };
+    dark.addEventListener("change", changed);
   }
 
   announce(words) {
     this.said.textContent = words;
   }
 
-  choose(line) {
-    this.line = line;
-    const scenes = this.sentences.get(line);
+  choose(number) {
+    const scenes = this.sentences[number];
     this.top.replaceChildren();
-    if (this.sentences.size > 1) {
+    if (this.sentences.length > 1) {
       const select = element("select", {});
-      [...this.sentences.keys()].forEach((text, n) => select.append(element("option", { value: String(n), dir: "auto" }, text)));
-      select.selectedIndex = [...this.sentences.keys()].indexOf(line);
+      this.sentences.forEach(([{ line, paths }], n) => {
+        const twice = this.sentences.some(([other], m) => m !== n && other.line === line);
+        select.append(element("option", { value: String(n), dir: "auto" }, twice ? `${line} \u2192 ${paths[0].text}` : line));
+      });
+      select.selectedIndex = number;
       select.addEventListener("change", () => {
-        this.choose([...this.sentences.keys()][select.selectedIndex]);
+        this.choose(select.selectedIndex);
         this.top.querySelector("select").focus();
       });
       this.top.append(element("label", {}, "Sentence", select));
     }
     if (scenes.length > 1) {
       const group = element("div", { class: "segments", role: "group", "aria-label": "Model" });
-      ["", ...scenes.map((scene) => scene.model)].forEach((name, n) => {
-        const which = n ? n - 1 : null; // null: side by side
-        const button = element("button", { type: "button", "aria-pressed": String(which === this.which) }, name || "Side by side");
+      const choices = [...scenes.map((scene, n) => [scene.model, n]), ["Side by side", null]];
+      choices.forEach(([name, which], n) => {
+        const button = element("button", { type: "button", "aria-pressed": String(which === this.which) }, name);
         button.addEventListener("click", () => {
           this.which = which;
-          this.choose(line);
+          this.choose(number);
           this.top.querySelectorAll(".segments button")[n].focus();
         });
         group.append(button);
       });
-      group.append(group.firstChild); // side by side is the last
       this.top.append(group);
     }
     this.top.hidden = !this.top.childElementCount;

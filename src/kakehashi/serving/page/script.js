@@ -54,7 +54,9 @@ async function answer(path, options) {
   if (response.ok && body) return body;
   const said = (body && body.error) || `The service answered with status ${response.status}.`;
   const later = response.headers.get("Retry-After");
-  throw new Error(later ? `${said} (in about ${later} s)` : said);
+  const refused = new Error(later ? `${said} (in about ${later} s)` : said);
+  refused.status = response.status;
+  throw refused;
 }
 
 async function translate() {
@@ -291,23 +293,30 @@ async function attend() {
   attended = "";
   said.textContent = "Reading once more, with every weight kept\u2026";
   try {
-    const scenes = [];
+    const scenes = [], refused = [];
     for (const text of texts.slice(0, LOOKED)) {
-      const body = await answer("attention", {
-        method: "POST",
-        headers: { "Content-Type": "application/json" },
-        body: JSON.stringify({ text }),
-        signal: mine.signal,
-      });
-      scenes.push(...body.scenes);
+      try {
+        const body = await answer("attention", {
+          method: "POST",
+          headers: { "Content-Type": "application/json" },
+          body: JSON.stringify({ text }),
+          signal: mine.signal,
+        });
+        scenes.push(...body.scenes);
+      } catch (error) {
+        if (!(error.status < 500)) throw error; // nor would the other lines be answered
+        refused.push(error); // one that is too long takes nothing from the others
+      }
     }
     if (attending !== mine) return;
+    if (!scenes.length) throw refused[0];
     const inside = element("div");
     place.append(inside);
     attentionViewer.show(inside, { scenes });
     attended = texts.join("\n");
     const rest = texts.length - LOOKED;
-    said.textContent = "Each line as one sentence, read and translated at once." + (rest > 0 ? ` The first ${LOOKED} lines.` : "");
+    said.textContent = "Each line as one sentence, read and translated at once." + (rest > 0 ? ` The first ${LOOKED} lines.` : "") +
+      (refused.length ? ` Without ${refused.length === 1 ? "one of them" : `${refused.length} of them`}: ${refused[0].message}.` : "");
   } catch (error) {
     if (error.name === "AbortError" || attending !== mine) return;
     said.textContent = `${error.message.charAt(0).toUpperCase()}${error.message.slice(1)}`;
