@@ -67,7 +67,7 @@ def model_card(facts: CardFacts, scores: str | None = None) -> str:
     parts = [
         _front_matter(languages),
         f"# {facts.source_language} to {facts.target_language} translation\n\n"
-        f"A {facts.model['name']} model of {facts.parameters:,} parameters that translates from "
+        f"A model of {facts.parameters:,} parameters ({facts.model['name']}) that translates from "
         f"{facts.source_language} to {facts.target_language}, trained on {plain(facts.corpus)} "
         f"with Kakehashi {facts.version}.",
         _use(),

@@ -43,7 +43,8 @@ def chart(title: str, lines: Sequence[Line], name: str, digits: int = 2) -> str:
         return ""
     updates = [update for line in lines for update, _ in line.points]
     values = [value for line in lines for _, value in line.points]
-    across, up = _ticks(min(0, *updates), max(updates), 4), _ticks(min(values), max(values), 4)
+    across = _ticks(min(0, *updates), max(updates), 4, least=1)  # there is no half an update
+    up = _ticks(min(values), max(values), 4)
     beside = [_label(value, up) for value in up]
     edge = LETTER * max(4, *map(len, beside)) + 10
     frame = _Frame(edge, across[0], max(updates), up[0], up[-1])
@@ -124,24 +125,23 @@ def _thinned(points: Points) -> list[tuple[float, float]]:
     ]
 
 
-def _ticks(low: float, high: float, number: int) -> list[float]:
+def _ticks(low: float, high: float, number: int, least: float = 0) -> list[float]:
     """Round values from at most ``low`` to at least ``high``, about so many steps."""
     if high <= low:
         high = low + (abs(low) or 1.0)
     raw = (high - low) / number
     power = 10.0 ** math.floor(math.log10(raw))
-    step = next(s * power for s in (1, 2, 2.5, 5, 10) if s * power >= raw * 0.999)
+    step = max(least, next(s * power for s in (1, 2, 2.5, 5, 10) if s * power >= raw * 0.999))
     first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
     return [n * step for n in range(first, last + 1)]
 
 
 def _label(value: float, ticks: Sequence[float]) -> str:
     step = ticks[1] - ticks[0]
-    decimals = next(d for d in range(12) if abs(round(step, d) - step) < step * 1e-6)
-    if decimals > 4:
-        return f"{value:.1e}"
-    shown = f"{value:,.{decimals}f}"
-    return "0" if float(shown.replace(",", "")) == 0 else shown
+    if abs(value) < step / 2:
+        return "0"
+    decimals = next((d for d in range(5) if abs(round(step, d) - step) < step * 1e-6), None)
+    return f"{value:.1e}" if decimals is None else f"{value:,.{decimals}f}"
 
 
 def _said(line: Line, digits: int) -> str:
