@@ -70,6 +70,18 @@ def test_it_is_made_of_what_was_recorded_and_not_of_what_is_measured_now(
         assert summary["corpus"]["sha256"]["train"] in text
 
 
+def test_no_folder_of_the_machine_is_in_the_card(kakehashi: Any, copy: Path) -> None:
+    path = copy / "summary.json"
+    summary = json.loads(path.read_text(encoding="utf-8"))
+    typed = "kakehashi train data.train.source=/home/me/x.de 'a=[/home/me/y z.de,b/c.en]' n=1/2"
+    summary["reproduce"] = typed
+    path.write_text(json.dumps(summary), encoding="utf-8")
+    assert kakehashi("report", copy).status == 0
+    card = (copy / "model" / "README.md").read_text(encoding="utf-8")
+    assert "`kakehashi train data.train.source=x.de 'a=[y z.de,b/c.en]' n=1/2`" in card
+    assert "/home" not in card
+
+
 def test_the_test_split_stands_beside_its_translations(finished_run: Path) -> None:
     sides = [
         (finished_run / f"test_{name}.txt").read_text(encoding="utf-8").split("\n")[:-1]

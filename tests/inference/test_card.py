@@ -6,7 +6,7 @@ import pytest
 
 from kakehashi.decoding.config import DecodingConfig
 from kakehashi.evaluation import Score, Scores
-from kakehashi.inference.card import CardFacts, model_card
+from kakehashi.inference.card import CardFacts, code_span, model_card
 from kakehashi.models.config import RNNConfig, model_settings
 
 
@@ -93,6 +93,20 @@ def test_sentences_cannot_become_markup(facts: CardFacts) -> None:
     assert row == (
         "| Hunden \\| sover \\*nå\\* | The \\<b\\>dog\\</b\\> sleeps | It costs \\$5\\_\\$ |"
     )
+
+
+def test_a_line_feed_ends_no_row_and_a_name_is_no_markup(facts: CardFacts) -> None:
+    odd = dataclasses.replace(
+        facts, corpus="my_*data*", samples=[("one\ntwo\u2028three", "a\r\nb", "")]
+    )
+    card = model_card(odd)
+    assert card.splitlines()[-1] == "| one two three | a b |  |"
+    assert "my\\_\\*data\\*: 36,524 pairs" in card
+
+
+def test_code_keeps_its_backquotes() -> None:
+    assert code_span("a 'b'") == "`a 'b'`"
+    assert code_span("a `b` ``") == "``` a `b` `` ```"
 
 
 def test_no_test_split_and_no_samples_are_said_or_left_out(facts: CardFacts) -> None:

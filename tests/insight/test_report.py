@@ -162,6 +162,7 @@ def test_the_page_is_in_order(recorded: Recorded) -> None:
     for expected in (
         "12.35",
         "11.00 to 14.00",
+        "12.3 <small>11.0 to 14.0</small>",
         "nrefs:1|tok:13a",
         "1,203",
         "1,009, 1,013",
@@ -170,7 +171,8 @@ def test_the_page_is_in_order(recorded: Recorded) -> None:
         "read as it came",
         "no number",
         "1 h 02 min",
-        "echo &#x27;it&#x27;&quot;&#x27;&quot;&#x27;s $5_$&#x27; | kakehashi translate RUN",
+        "printf &#x27;%s\\n&#x27; &#x27;it&#x27;&quot;&#x27;&quot;&#x27;s $5_$&#x27; | "
+        "kakehashi translate RUN",
         "abc123",
         "text.de",
     ):

@@ -21,6 +21,7 @@ from kakehashi.evaluation.metrics import Metric
 from kakehashi.evaluation.scores import Score, evaluate
 from kakehashi.evaluation.tokenizers import bleu_tokenizer
 from kakehashi.inference.bundle import Bundle, load_bundle
+from kakehashi.inference.card import public_name
 from kakehashi.inference.device import choose_device
 from kakehashi.inference.folder import training_sentences
 from kakehashi.inference.options import Options
@@ -95,7 +96,7 @@ def make_average(
 def _text(run: Path, config: TrainConfig, files: tuple[Path, Path] | None) -> Text:
     if files is not None:
         test = TestSet.read(*files)
-        return Text(str(files[0]), test.sources or [], test.references)
+        return Text(public_name(str(files[0])), test.sources or [], test.references)
     return validation_text(run, config)
 
 

@@ -1,16 +1,19 @@
 """What the model card tells, from what a run has recorded."""
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from typing import Any
 
 from kakehashi.decoding.config import DecodingConfig
 from kakehashi.evaluation.scores import Score, Scores
-from kakehashi.inference.card import CardFacts
+from kakehashi.inference.card import CardFacts, code_span, plain
 from kakehashi.insight.report.labels import frequency_label, length_label
 
 HANDLING = ("normalisation", "symbols", "subword sampling")
 """Rows about the tokenizer."""
+_FOLDERS = re.compile(r"""(?<![^=\[,:{ '"])/(?:[^/,\]}'"=]+/)+""")
+"""Of a path from the top of the machine, which are nobody's business where a model is published."""
 
 
 def card_facts(summary: Mapping[str, Any], analysis: Mapping[str, Any] | None) -> CardFacts:
@@ -39,8 +42,8 @@ def card_facts(summary: Mapping[str, Any], analysis: Mapping[str, Any] | None) -
         training={
             **handling,
             "tokenizer": f"sha256 {summary['tokenizer_sha256']}",
-            "command": f"`{summary['reproduce']}`",
-            **training,
+            "command": code_span(_FOLDERS.sub("", summary["reproduce"])),
+            **{name: plain(said) for name, said in training.items()},
             "made with": made_with(summary),
         },
         samples=[(s["source"], s["translation"], s["reference"]) for s in summary["samples"]],

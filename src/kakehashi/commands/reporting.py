@@ -131,10 +131,11 @@ def regenerate(folder: Path) -> list[Path]:
     try:
         recorded = Recorded.read(folder, summary)
         content, card = page(recorded), model_card(card_facts(summary, recorded.analysis))
-    except (KeyError, TypeError, AttributeError) as error:
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
         raise EvaluationError(
-            f"{folder / 'summary.json'} lacks what a report is made of ({error}): the run was made "
-            "by another version of kakehashi, or the file is damaged"
+            f"what {folder} has recorded in summary.json and analysis.json lacks what a report is "
+            f"made of ({error!r}): the run was made by another version of kakehashi, or one of the "
+            "files is damaged"
         ) from error
     write_bytes(folder / REPORT, content)
     written = [folder / REPORT]

@@ -5,6 +5,7 @@ good it is and on what, what it is for and what it is not for.
 """
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePath
@@ -66,9 +67,9 @@ def model_card(facts: CardFacts, scores: str | None = None) -> str:
     parts = [
         _front_matter(languages),
         f"# {facts.source_language} to {facts.target_language} translation\n\n"
-        f"A {facts.model['name']} model of {facts.parameters:,} parameters that translates from "
-        f"{facts.source_language} to {facts.target_language}, trained on {facts.corpus} with "
-        f"Kakehashi {facts.version}.",
+        f"A model of {facts.parameters:,} parameters ({facts.model['name']}) that translates from "
+        f"{facts.source_language} to {facts.target_language}, trained on {plain(facts.corpus)} "
+        f"with Kakehashi {facts.version}.",
         _use(),
         _scores(facts) if scores is None else f"## Scores\n\n{scores}",
         _corpus(facts),
@@ -125,9 +126,9 @@ def _scores(facts: CardFacts) -> str:
 
 def _corpus(facts: CardFacts) -> str:
     parts = [
-        f"## Training data\n\n{facts.corpus}: {facts.train_pairs:,} pairs for training, "
+        f"## Training data\n\n{plain(facts.corpus)}: {facts.train_pairs:,} pairs for training, "
         f"{facts.valid_pairs:,} for validation, {facts.test_pairs:,} for the test.",
-        f"Licence of the corpus: {facts.licence}. {facts.attribution}",
+        f"Licence of the corpus: {plain(facts.licence)}. {plain(facts.attribution)}".rstrip(),
     ]
     if facts.ledger:
         rows = ["| split | reason | what was done | pairs |", "|---|---|---|---|"]
@@ -185,13 +186,24 @@ def _samples(samples: Sequence[tuple[str, str, str]]) -> str:
     return "\n".join(rows)
 
 
-def _cell(text: str) -> str:
-    """The text as it is, in a table: nothing of it may be taken for Markdown or HTML."""
-    for character in "\\`*_[]<>|#$~&":
+def plain(text: str) -> str:
+    """The text on one line as it is: nothing of it may be taken for Markdown or HTML."""
+    text = " ".join(text.splitlines())
+    for character in "\\`*_[]<>#$~&":
         text = text.replace(character, "\\" + character)
     return text
 
 
+def code_span(text: str) -> str:
+    """Text as code, between more backquotes than it has in a row."""
+    fence = "`" * (1 + max(map(len, re.findall("`+", text)), default=0))
+    return f"{fence}{text}{fence}" if fence == "`" else f"{fence} {text} {fence}"
+
+
+def _cell(text: str) -> str:
+    return _no_bars(plain(text))
+
+
 def _no_bars(text: str) -> str:
-    """Markdown for a table's cell: a bar would end the cell, even inside a code span."""
-    return text.replace("|", "\\|")
+    """Markdown for a table's cell, which a line feed ends, and a bar even inside a code span."""
+    return " ".join(text.splitlines()).replace("|", "\\|")

@@ -11,7 +11,9 @@ from html import escape
 from kakehashi.insight.report.labels import figure
 
 WIDTH, HEIGHT = 340, 190
-LEFT, RIGHT, TOP, BOTTOM = 46, 20, 10, 34
+RIGHT, TOP, BOTTOM = 20, 10, 34
+LETTER = 7
+"""Width of a digit in a wide face, in the style's size of letters."""
 POINTS = 240
 """Most points of a line; more are drawn as the means of neighbours."""
 
@@ -41,19 +43,22 @@ def chart(title: str, lines: Sequence[Line], name: str, digits: int = 2) -> str:
         return ""
     updates = [update for line in lines for update, _ in line.points]
     values = [value for line in lines for _, value in line.points]
-    across, up = _ticks(min(0, *updates), max(updates), 4), _ticks(min(values), max(values), 4)
-    frame = _Frame(across[0], max(updates), up[0], up[-1])
+    across = _ticks(min(0, *updates), max(updates), 4, least=1)  # there is no half an update
+    up = _ticks(min(values), max(values), 4)
+    beside = [_label(value, up) for value in up]
+    edge = LETTER * max(4, *map(len, beside)) + 10
+    frame = _Frame(edge, across[0], max(updates), up[0], up[-1])
     grid = "".join(
-        f'<path class="grid" d="M{LEFT} {frame.y(v)}H{WIDTH - RIGHT}"/>'
-        f'<text x="{LEFT - 6}" y="{frame.y(v)}" dy="0.35em" text-anchor="end">'
-        f"{_label(v, up)}</text>"
-        for v in up
+        f'<path class="grid" d="M{edge} {frame.y(value)}H{WIDTH - RIGHT}"/>'
+        f'<text x="{edge - 6}" y="{frame.y(value)}" dy="0.35em" text-anchor="end">{said}</text>'
+        for value, said in zip(up, beside, strict=True)
     )
     below = "".join(
-        f'<text x="{frame.x(u)}" y="{HEIGHT - BOTTOM + 15}" text-anchor="middle">'
-        f"{_label(u, across)}</text>"
+        f'<text x="{_inside(frame.x(u), label)}" y="{HEIGHT - BOTTOM + 15}" '
+        f'text-anchor="middle">{label}</text>'
         for u in across
         if u <= frame.right
+        for label in [_label(u, across)]
     )
     drawn = "".join(frame.line(line, n) for n, line in enumerate(lines))
     said = "; ".join(_said(line, digits) for line in lines)
@@ -69,7 +74,7 @@ def chart(title: str, lines: Sequence[Line], name: str, digits: int = 2) -> str:
         f'<figure class="chart"><figcaption>{escape(title)}</figcaption>'
         f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-labelledby="{name}-t {name}-d">'
         f'<title id="{name}-t">{escape(title)}</title><desc id="{name}-d">{escape(said)}.</desc>'
-        f'{grid}{below}<text x="{(LEFT + WIDTH - RIGHT) / 2:.1f}" y="{HEIGHT - 4}" '
+        f'{grid}{below}<text x="{(edge + WIDTH - RIGHT) / 2:.1f}" y="{HEIGHT - 4}" '
         f'text-anchor="middle">updates</text>{drawn}</svg>{legend}</figure>'
     )
 
@@ -78,6 +83,8 @@ def chart(title: str, lines: Sequence[Line], name: str, digits: int = 2) -> str:
 class _Frame:
     """From values to places in the picture."""
 
+    edge: int
+    """Where the lines begin, right of the labels."""
     left: float
     right: float
     low: float
@@ -85,7 +92,7 @@ class _Frame:
 
     def x(self, update: float) -> str:
         share = (update - self.left) / (self.right - self.left or 1)
-        return f"{LEFT + share * (WIDTH - LEFT - RIGHT):.1f}"
+        return f"{self.edge + share * (WIDTH - self.edge - RIGHT):.1f}"
 
     def y(self, value: float) -> str:
         share = (value - self.low) / (self.high - self.low or 1)
@@ -103,6 +110,11 @@ class _Frame:
         return path
 
 
+def _inside(place: str, label: str) -> str:
+    """The middle of a label that would otherwise reach over the right edge."""
+    return f"{min(float(place), WIDTH - LETTER * len(label) / 2):.1f}"
+
+
 def _thinned(points: Points) -> list[tuple[float, float]]:
     """Means of neighbours where there are many."""
     size = math.ceil(len(points) / POINTS)
@@ -113,24 +125,23 @@ def _thinned(points: Points) -> list[tuple[float, float]]:
     ]
 
 
-def _ticks(low: float, high: float, number: int) -> list[float]:
+def _ticks(low: float, high: float, number: int, least: float = 0) -> list[float]:
     """Round values from at most ``low`` to at least ``high``, about so many steps."""
     if high <= low:
         high = low + (abs(low) or 1.0)
     raw = (high - low) / number
     power = 10.0 ** math.floor(math.log10(raw))
-    step = next(s * power for s in (1, 2, 2.5, 5, 10) if s * power >= raw * 0.999)
+    step = max(least, next(s * power for s in (1, 2, 2.5, 5, 10) if s * power >= raw * 0.999))
     first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
     return [n * step for n in range(first, last + 1)]
 
 
 def _label(value: float, ticks: Sequence[float]) -> str:
     step = ticks[1] - ticks[0]
-    decimals = next(d for d in range(12) if abs(round(step, d) - step) < step * 1e-6)
-    if decimals > 4:
-        return f"{value:.1e}"
-    shown = f"{value:,.{decimals}f}"
-    return "0" if float(shown.replace(",", "")) == 0 else shown
+    if abs(value) < step / 2:
+        return "0"
+    decimals = next((d for d in range(5) if abs(round(step, d) - step) < step * 1e-6), None)
+    return f"{value:.1e}" if decimals is None else f"{value:,.{decimals}f}"
 
 
 def _said(line: Line, digits: int) -> str:

@@ -229,7 +229,10 @@ def commands(run: Recorded) -> str:
     line = run.summary["samples"][0]["source"] if run.summary["samples"] else "..."
     parts += [
         "<p>A translation:</p>",
-        code(f"echo {shlex.quote(line)} | kakehashi translate RUN", "Command that translates"),
+        code(
+            f"printf '%s\\n' {shlex.quote(line)} | kakehashi translate RUN",
+            "Command that translates",
+        ),
         "<p>This page and the model card again, byte for byte:</p>",
         code("kakehashi report RUN", "Command that writes the report"),
     ]

@@ -83,7 +83,7 @@ def _headline(run: Recorded) -> str:
     items = "".join(
         f"<div><dt>{escape(score['name'])}</dt><dd>{figure(score['value'], 1)}"
         + (
-            f" <small>± {figure((score['high'] - score['low']) / 2, 1)}</small>"
+            f" <small>{figure(score['low'], 1)} to {figure(score['high'], 1)}</small>"
             if score["low"] is not None
             else ""
         )
