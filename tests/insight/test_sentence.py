@@ -77,7 +77,7 @@ def test_layer_and_head(
 
 @pytest.mark.parametrize(
     ("options", "message"),
-    [({"layer": 4}, "1 to 3"), ({"head": 4}, "1 to 3"), ({"layer": 0}, "count from 1")],
+    [({"layer": 4}, "1 to 3"), ({"head": 4}, "1 to 3"), ({"layer": 0}, "1 to 3")],
 )
 def test_what_the_model_does_not_have(
     transformer: Translator, options: dict[str, int], message: str
