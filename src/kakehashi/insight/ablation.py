@@ -38,7 +38,8 @@ class Cost:
     """Bounds of the 95 % interval of the loss, by paired bootstrap over sentences."""
     high: float
     p_value: float
-    """See ``bootstrap.p_value``; of this comparison alone, however many others there are."""
+    """sacreBLEU's, see ``bootstrap.p_value``; of this comparison alone, however many others there are.
+    Below 0.05 for one in nine heads that do nothing: where the interval holds 0, nothing is lost."""
 
 
 @dataclass(frozen=True)
