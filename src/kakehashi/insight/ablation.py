@@ -39,7 +39,7 @@ class Cost:
     high: float
     p_value: float
     """sacreBLEU's, see ``bootstrap.p_value``; of this comparison alone, however many others there are.
-    Below 0.05 for one in nine heads that do nothing: where the interval holds 0, nothing is lost."""
+    Below 0.05 for one in nine heads that do nothing: where the interval holds 0, no loss is shown."""
 
 
 @dataclass(frozen=True)
