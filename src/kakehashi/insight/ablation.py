@@ -38,8 +38,9 @@ class Cost:
     """Bounds of the 95 % interval of the loss, by paired bootstrap over sentences."""
     high: float
     p_value: float
-    """sacreBLEU's, see ``bootstrap.p_value``; of this comparison alone, however many others there are.
-    Below 0.05 for one in nine heads that do nothing: where the interval holds 0, no loss is shown."""
+    """sacreBLEU's, see ``bootstrap.p_value``; of this comparison alone, however many others there
+    are. Of heads that do nothing one in nine has one below 0.05: where the interval holds 0, no
+    loss is shown."""
 
 
 @dataclass(frozen=True)
