@@ -38,7 +38,9 @@ class Cost:
     """Bounds of the 95 % interval of the loss, by paired bootstrap over sentences."""
     high: float
     p_value: float
-    """See ``bootstrap.p_value``; of this comparison alone, however many others there are."""
+    """sacreBLEU's, see ``bootstrap.p_value``; of this comparison alone, however many others there
+    are. Of heads that do nothing one in nine has one below 0.05: where the interval holds 0, no
+    loss is shown."""
 
 
 @dataclass(frozen=True)

@@ -67,7 +67,9 @@ def figure_of_panels(
         _draw(axes, panel, top, cell, many)
         _name(axes, panel, places.named[number], measure, cell)
         if panel.title:
-            measure.write(figure, panel.title, *places.at(x, y - places.heads[number]))
+            measure.write(
+                figure, panel.title, *places.at(x, y - places.head[number // places.across])
+            )
     x, y = MARGIN + places.inner + GAP, places.corner(0)[1]
     bar = figure.add_axes(places.box(x, y, BAR_WIDTH, min(BAR, places.high[0])))
     figure.colorbar(ScalarMappable(Normalize(0, top), GREYS), cax=bar)
@@ -103,15 +105,15 @@ class _Places:
             for number, panel in enumerate(panels)
         ]
         """Whether each panel's rows, and its columns, are named."""
-        lefts, self.heads = [], []
+        lefts, heads = [], []
         for panel, (rows, columns) in zip(panels, self.named, strict=True):
             lefts.append(measure.longest(panel.rows) if rows else 0.0)
             titled = measure.line + MARGIN if panel.title else 0.0
-            self.heads.append(titled + (measure.longest(panel.columns) if columns else 0.0))
+            heads.append(titled + (measure.longest(panel.columns) if columns else 0.0))
         lines = range(0, len(panels), across)
         self.left = [max(lefts[start::across]) for start in range(across)]
         self.wide = [max(len(p.columns) for p in panels[a::across]) * cell for a in range(across)]
-        self.head = [max(self.heads[start : start + across]) for start in lines]
+        self.head = [max(heads[start : start + across]) for start in lines]
         self.high = [max(len(p.rows) for p in panels[a : a + across]) * cell for a in lines]
         self.heading = measure.line + MARGIN if title else 0.0
         self.inner = sum(self.left) + sum(self.wide) + (across - 1) * GAP
