@@ -8,7 +8,7 @@ import pytest
 TEXT = "Der Hund kostet $5_$ = 猫?"
 
 
-@pytest.mark.parametrize("options", [[], ["--target", "The dog."], ["--layer", 1, "--head", 1]])
+@pytest.mark.parametrize("options", [[], ["--target", "The dog.", "--layer", 1, "--head", 1]])
 def test_draws_a_picture(
     kakehashi: Any, model_folder: Path, tmp_path: Path, options: list[Any]
 ) -> None:

@@ -231,6 +231,8 @@ def test_nothing_overlaps_and_nothing_is_cut_off(figures: list[Figure]) -> None:
     ]
     heatmaps(panels, [], title="a title " * 3)
     figure = figures[0]
+    heights = [text.get_position()[1] for text in figure.texts[:4]]
+    assert heights[0] == heights[1] > heights[2] == heights[3]
     renderer = FigureCanvasAgg(figure).get_renderer()
     boxes = [axes.get_tightbbox(renderer) for axes in figure.axes]
     boxes += [text.get_window_extent(renderer) for text in figure.texts]
