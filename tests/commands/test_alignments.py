@@ -1,5 +1,6 @@
 """Alignments by choice, from two directions, against gold; probing; alignments that teach."""
 
+import json
 import shutil
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from kakehashi.decoding.config import DecodingConfig
 from kakehashi.errors import ConfigError, DataError
 from kakehashi.evaluation.links import Symmetrisation, symmetrise, write_links
 from kakehashi.inference.alignment import pharaoh
+from kakehashi.inference.refinement import refine
 from kakehashi.inference.save import save_bundle
 from kakehashi.inference.storing import store_alignment
 from kakehashi.inference.translator import Translator
@@ -137,6 +139,9 @@ def test_two_directions_are_one_alignment_and_gold_tells_how_good(
         (["--layer", "2"], "decoder layers 1 to 1; there is no 2"),
         (["--head", "2"], "heads 1 to 1; there is no 2"),
         (["--head", "all"], "a number from 1, or mean"),
+        (["--refine", "2"], "name the other with --with-reverse"),
+        (["--prefix", "2"], "which --refine does"),
+        (["--refine", "2", "--with-reverse", "MODEL", "--symmetrise", "union"], "give one"),
         (["--gold", "short.gold", "--gold-first", "1"], "short.gold has 3 lines"),
         (["--gold", "a.gold", "--gold-first", "0", "--with-reverse", "MODEL"], "en to de"),
     ],
@@ -175,6 +180,26 @@ def test_a_probe_shows_every_way_and_stores_the_best(
     best = AlignmentChoice(1, None, int(rows[0][2]))
     assert Translator.load(folder).config.alignment == best
     assert shown.count(f"best: {best}") >= 1
+
+
+def test_two_directions_are_refined_over_the_text(
+    kakehashi: Any, model_folder: Path, backward: Path, files: list[Any], tmp_path: Path
+) -> None:
+    pairs = list(zip(SOURCE, TARGET, strict=True))
+    there = list(Translator.load(model_folder).word_attention(pairs))
+    back = list(Translator.load(backward).word_attention([(t, s) for s, t in pairs]))
+    want = [write_links(links) for links in refine(pairs, there, back, 2, 3)]
+    gold = ["--gold", tmp_path / "a.gold", "--gold-first", 1]
+    words = ["--with-reverse", backward, "--refine", 2, "--prefix", 3]
+    ended = kakehashi("align", model_folder, *files, *words, *gold)
+    assert lines(ended) == want
+    assert "AER" in ended.err
+    told = [
+        json.loads(line)
+        for line in lines(kakehashi("align", model_folder, *files, *words, "--format", "jsonl"))
+    ]
+    assert [one["word_alignment"] for one in told] == want
+    assert [(one["source"], one["target"]) for one in told] == pairs
 
 
 def corpus(read: int = 3, numbers: tuple[int, ...] = (1, 3)) -> Corpus:
