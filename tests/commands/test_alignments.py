@@ -16,7 +16,7 @@ from kakehashi.data.config import DataConfig, SplitConfig
 from kakehashi.data.corpora.base import Corpus
 from kakehashi.data.pairs import Pairs
 from kakehashi.data.reading import write_lines
-from kakehashi.data.tokenizer import Tokenizer
+from kakehashi.data.tokenizer import SPACE, Tokenizer
 from kakehashi.data.tokenizer_config import SamplingConfig, TokenizerConfig
 from kakehashi.decoding.config import DecodingConfig
 from kakehashi.errors import ConfigError, DataError
@@ -202,6 +202,24 @@ def test_two_directions_are_refined_over_the_text(
     assert [(one["source"], one["target"]) for one in told] == pairs
 
 
+def test_words_attend_by_the_pieces_that_they_are_spelt_with(model_folder: Path) -> None:
+    translator = Translator.load(model_folder)
+    pairs = [("Die Katze trinkt Milch.", "The cat drinks milk."), ("", ""), ("Hund", "a dog")]
+    found = list(translator.word_attention(pairs))
+    assert [each.shape for each in found] == [(4, 4), (0, 0), (2, 1)]
+    tokenizer = translator.tokenizer
+    rows = [tokenizer.encode(text) for text in pairs[0]]
+    (followed,) = translator.engine.follow(rows[:1], rows[1:], attending=True)
+    assert followed.attention is not None
+    numbers = [
+        np.cumsum([piece.startswith(SPACE) for piece in tokenizer.pieces(row)]) - 1 for row in rows
+    ]
+    for n in range(4):
+        for m in range(4):
+            part = followed.attention[:-1, :-1][numbers[1] == n][:, numbers[0] == m]
+            assert found[0][n, m] == pytest.approx(part.sum(axis=1).mean(), abs=1e-3)
+
+
 def corpus(read: int = 3, numbers: tuple[int, ...] = (1, 3)) -> Corpus:
     """Two pairs that are left of three lines."""
     train = Pairs([SOURCE[0], SOURCE[2]], [TARGET[0], TARGET[2]], "a.de, a.en", numbers)
@@ -255,6 +273,7 @@ def test_links_that_do_not_fit_are_named(
         given_links(tmp_path / "links", of, tokenizer)
 
 
+@pytest.mark.slow
 def test_a_run_that_is_given_alignments_reads_its_own_off_the_taught_head(
     small_corpus: Any, tmp_path: Path
 ) -> None:

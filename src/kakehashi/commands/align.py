@@ -124,7 +124,9 @@ def align(
         else:
             texts = deque[tuple[str, str]]()
             results = translator.align(remembered(line_pairs(source, target), texts), batch_size)
-            backwards = other and other.align(line_pairs(target, source), batch_size)
+            backwards = None
+            if other is not None:
+                backwards = other.align(line_pairs(target, source), batch_size)
             how = symmetrisation or Symmetrisation.grow_diag_final_and
             with progress("aligning", "lines", total, show=output is not None) as report:
                 for number, found in enumerate(results, 1):
@@ -167,16 +169,16 @@ def refined(
     from kakehashi.commands.progress import progress
     from kakehashi.inference.refinement import refine
 
-    attention = []
-    directions = (translator, pairs), (other, [(target, source) for source, target in pairs])
+    turned = [(target, source) for source, target in pairs]
     with progress("reading both ways", "lines", 2 * len(pairs)) as report:
-        for reader, texts in directions:
-            seen = []
-            for words in reader.word_attention(texts, batch_size):
-                seen.append(words)
-                report.advance()
-            attention.append(seen)
-    return refine(pairs, *attention, rounds, prefix)
+        forward, backward = [], []
+        for words in translator.word_attention(pairs, batch_size):
+            forward.append(words)
+            report.advance()
+        for words in other.word_attention(turned, batch_size):
+            backward.append(words)
+            report.advance()
+    return refine(pairs, forward, backward, rounds, prefix)
 
 
 def check_refinement(

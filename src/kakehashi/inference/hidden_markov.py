@@ -34,7 +34,8 @@ class Expected(NamedTuple):
 
 def first_jumps() -> Floats:
     """[J]: to the next word is the most probable; each word nearer or further takes e^-1/4."""
-    return np.exp(-0.25 * np.abs(np.arange(-REACH, REACH + 1) - 1.0))
+    away: Floats = np.abs(np.arange(-REACH, REACH + 1) - 1.0)
+    return np.exp(-0.25 * away)
 
 
 def expected_states(
@@ -77,4 +78,4 @@ def expected_states(
         moves += (np.where(inside, before[n] / (total * scale), 0.0).T @ drawn) * weight
         after = np.where(inside, earlier / scale, after)
     counts = np.bincount(place.ravel(), moves.ravel(), minlength=len(jumps))
-    return Expected(posterior, counts)
+    return Expected(posterior, counts.astype(np.float64))

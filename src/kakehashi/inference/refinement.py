@@ -39,7 +39,8 @@ PAIRS = 512
 class Batch(NamedTuple):
     """Sentence pairs of like lengths, padded."""
 
-    index: list[int]
+    places: list[int]
+    """In the text."""
     source: Ints
     """[B, M]: numbers of words from 1; 0 is padding."""
     target: Ints
@@ -96,7 +97,7 @@ def refine(
     for batch in text.batches:
         forth, back = posteriors(text, batch, knowledge)[:2]
         linked = np.sqrt(forth * back) > LEAST
-        for place, at in enumerate(batch.index):
+        for place, at in enumerate(batch.places):
             links[at] = frozenset((int(i), int(j)) for i, j in np.argwhere(linked[place]))
     return links
 
@@ -123,17 +124,23 @@ def read_text(
             attention[place, : seen.shape[0], : seen.shape[1]] = np.sqrt(seen)
         keys = source[:, :, None] * n_targets + target[:, None, :]
         batches.append((index, source, target, attention, keys))
-    inside = [np.unique(keys[attention > 0]) for *_, attention, keys in batches]
+    inside = [np.unique(keys[attention > 0]) for _, _, _, attention, keys in batches]
     known = np.unique(np.concatenate([np.empty(0, np.int64), *inside]))
+    found = [
+        Batch(index, source, target, attention, _places(known, keys))
+        for index, source, target, attention, keys in batches
+    ]
     return Text(
-        [
-            Batch(*rest, np.searchsorted(known, keys).clip(max=len(known) - 1).astype(np.int32))
-            for *rest, keys in batches
-        ],
+        found,
         known,
-        _shares([source for _, source, *_ in batches], n_sources),
-        _shares([target for _, _, target, *_ in batches], n_targets),
+        _shares([batch.source for batch in found], n_sources),
+        _shares([batch.target for batch in found], n_targets),
     )
+
+
+def _places(known: Ints, keys: Ints) -> npt.NDArray[np.int32]:
+    """Where each is; anywhere for those of padding."""
+    return np.searchsorted(known, keys).clip(max=len(known) - 1).astype(np.int32)
 
 
 def posteriors(
@@ -180,7 +187,8 @@ def _probability(counts: Floats, given: Ints, vocabulary: int) -> Floats:
         torch.special.digamma(torch.from_numpy(each)).numpy()
         for each in (counts + PRIOR, total + PRIOR * vocabulary)
     )
-    return np.asarray(np.exp(one - all_))
+    probability: Floats = np.exp(one - all_)
+    return probability
 
 
 def _numbered(lines: Sequence[str], prefix: int | None) -> tuple[list[Ints], int]:
