@@ -11,6 +11,7 @@ import torch
 from omegaconf import OmegaConf
 
 from kakehashi.commands.config import TrainConfig
+from kakehashi.commands.run import _alignments_digest
 from kakehashi.commands.taught import given_links
 from kakehashi.data.config import DataConfig, SplitConfig
 from kakehashi.data.corpora.base import Corpus
@@ -19,7 +20,7 @@ from kakehashi.data.reading import write_lines
 from kakehashi.data.tokenizer import SPACE, Tokenizer
 from kakehashi.data.tokenizer_config import SamplingConfig, TokenizerConfig
 from kakehashi.decoding.config import DecodingConfig
-from kakehashi.errors import ConfigError, DataError
+from kakehashi.errors import ConfigError, DataError, TrainingError
 from kakehashi.evaluation.links import Symmetrisation, symmetrise, write_links
 from kakehashi.inference.alignment import pharaoh
 from kakehashi.inference.refinement import refine
@@ -29,7 +30,9 @@ from kakehashi.inference.translator import Translator
 from kakehashi.models.alignment import AlignmentChoice
 from kakehashi.models.build import build_model
 from kakehashi.models.config import TransformerConfig
+from kakehashi.training.checkpoint import PREFIX
 from kakehashi.training.config import LoggerConfig, ObjectiveConfig, TrainerConfig
+from kakehashi.training.resume import check_fits
 
 SOURCE = ["Der Hund schläft.", "", "Die Katze trinkt Milch.", "ein Haus"]
 TARGET = ["The dog is asleep.", "", "The cat drinks milk.", "a house"]
@@ -306,6 +309,23 @@ def test_a_run_that_is_given_alignments_reads_its_own_off_the_taught_head(
     OmegaConf.save(OmegaConf.structured(config), folder / "config.yaml")
     run(config, folder, ["name=taught"])
     assert Translator.load(folder).config.alignment == AlignmentChoice(1, 2, 1)
+
+
+def test_a_run_goes_on_with_no_other_alignments(tmp_path: Path) -> None:
+    path = tmp_path / "links"
+    told = []
+    for line in ("0-0", "0-1"):
+        write_lines(path, [line])
+        told.append(
+            _alignments_digest(TrainConfig(objective=ObjectiveConfig(alignments=str(path))))
+        )
+    assert _alignments_digest(TrainConfig()) == {}
+    model = torch.nn.Linear(1, 1)
+    weights = {PREFIX + name: weight for name, weight in model.state_dict().items()}
+    checkpoint = {"kakehashi": told[0], "state_dict": weights}
+    check_fits(checkpoint, model, told[0], path)
+    with pytest.raises(TrainingError, match="another value of the alignments"):
+        check_fits(checkpoint, model, told[1], path)
 
 
 def test_pieces_that_change_from_epoch_to_epoch_have_no_alignments() -> None:

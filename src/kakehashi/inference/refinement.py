@@ -224,7 +224,8 @@ def _padded(rows: Sequence[Ints]) -> Ints:
 
 def _shares(batches: Sequence[Ints], size: int) -> Floats:
     """Padding counts for something, so that its share is above 0."""
-    counts = np.ones(size)
+    counts: Floats = np.ones(size)
     for words in batches:
-        counts += np.bincount(words[words > 0], minlength=size)
-    return counts / counts.sum()
+        counts = counts + np.bincount(words[words > 0], minlength=size)
+    shares: Floats = counts / counts.sum()
+    return shares
