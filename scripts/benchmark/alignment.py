@@ -9,11 +9,17 @@ python scripts/benchmark/alignment.py teach MODEL SOURCE TARGET LINKS OUTPUT [UP
 python scripts/benchmark/alignment.py join LINKS MORE OUTPUT
     LINKS, and of MORE those between words that have no link yet.
 
-A round is: teach both directions, `kakehashi align --with-reverse`, teach again. The model of the
-last round aligns and no longer translates well; its alignments are what it is for: `kakehashi train
-objective.alignments=...` teaches a model that translates.
+python scripts/benchmark/alignment.py cut TEXT LANGUAGE OUTPUT
+    French or English text with punctuation and clitics as words of their own, as the alibi set has it.
+python scripts/benchmark/alignment.py score LINKS GOLD
+    The error rate of the last lines of LINKS, as many as GOLD has: all, odd and even ones of GOLD.
+
+A round is: teach both directions, `kakehashi align --with-reverse --refine 3`, teach again. The model
+of the last round aligns and no longer translates well; its alignments are what it is for: `kakehashi
+train objective.alignments=...` teaches a model that translates.
 """
 
+import re
 import sys
 from pathlib import Path
 
@@ -26,7 +32,8 @@ from kakehashi.data.corpora.base import Corpus
 from kakehashi.data.pairs import Pairs
 from kakehashi.data.reading import read_lines, write_lines
 from kakehashi.data.tokenizer import Tokenizer
-from kakehashi.evaluation.links import pharaoh_links, write_links
+from kakehashi.evaluation.alignment import alignment_score
+from kakehashi.evaluation.links import gold_links, pharaoh_links, write_links
 from kakehashi.inference.alignment import word_alignment
 from kakehashi.inference.bundle import load_bundle
 from kakehashi.inference.line_words import line_words, piece_words
@@ -38,6 +45,7 @@ from kakehashi.training.lexicon import learn_lexicon, tie_weights
 SHARPNESS, LEAST = 8.0, 0.01
 """Of the factor for positions, and of a link's weight."""
 counts.LONGEST = 200  # the text that is to be aligned has long sentences
+PRONOUNS = "je|tu|il|elle|on|nous|vous|ils|elles|le|la|les|moi|toi|lui|leur|ce|y|en"
 TOKENS, RATE, WARM_UP, UPDATES = 4096, 1e-3, 20, 250
 
 
@@ -150,9 +158,43 @@ def join(first: Path, more: Path, output: Path) -> None:
     write_lines(output, joined)
 
 
+def words_of(text: str, language: str) -> str:
+    """Text with a space between any two of its words."""
+    text = re.sub(r"([^\w\s'’\-])", r" \1 ", text)
+    text = re.sub(r"(\d) ([.,:]) (\d)", r"\1\2\3", text)
+    text = re.sub(r"\. +\. +\.", "...", text)
+    if language == "fr":
+        text = re.sub(r"(\w['’])(?=\w)", r"\1 ", text)
+        text = re.sub(r"(?i)aujourd(['’]) hui", r"aujourd\1hui", text)
+        text = re.sub(rf"-(t-)?({PRONOUNS})\b", r" -\1\2", text)
+    else:
+        text = re.sub(r"(\w)n(['’])t\b", r"\1n\2t", text)
+        text = re.sub(r"(\w)(['’])(s|ll|re|ve|d|m)\b", r"\1 \2\3", text)
+    return " ".join(text.split())
+
+
+def score(path: Path, gold_path: Path) -> None:
+    """What people think of the links of the last lines."""
+    gold = gold_links(read_lines(gold_path), str(gold_path))
+    links = pharaoh_links(read_lines(path), str(path))[-len(gold) :]
+    for name, half in (
+        ("all", slice(None)),
+        ("odd", slice(0, None, 2)),
+        ("even", slice(1, None, 2)),
+    ):
+        print(f"{name:4} lines: {alignment_score(links[half], gold[half])}")
+
+
 if __name__ == "__main__":
     if sys.argv[1] == "join":
         join(*map(Path, sys.argv[2:5]))
+        raise SystemExit
+    if sys.argv[1] == "cut":
+        lines = [words_of(line, sys.argv[3]) for line in read_lines(Path(sys.argv[2]))]
+        write_lines(Path(sys.argv[4]), lines)
+        raise SystemExit
+    if sys.argv[1] == "score":
+        score(*map(Path, sys.argv[2:4]))
         raise SystemExit
     model_path, source_path, target_path, links_path = map(Path, sys.argv[2:6])
     if sys.argv[1] == "lexicon":

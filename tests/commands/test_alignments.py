@@ -1,5 +1,6 @@
 """Alignments by choice, from two directions, against gold; probing; alignments that teach."""
 
+import json
 import shutil
 from pathlib import Path
 from typing import Any
@@ -10,24 +11,28 @@ import torch
 from omegaconf import OmegaConf
 
 from kakehashi.commands.config import TrainConfig
+from kakehashi.commands.run import _alignments_digest
 from kakehashi.commands.taught import given_links
 from kakehashi.data.config import DataConfig, SplitConfig
 from kakehashi.data.corpora.base import Corpus
 from kakehashi.data.pairs import Pairs
 from kakehashi.data.reading import write_lines
-from kakehashi.data.tokenizer import Tokenizer
+from kakehashi.data.tokenizer import SPACE, Tokenizer
 from kakehashi.data.tokenizer_config import SamplingConfig, TokenizerConfig
 from kakehashi.decoding.config import DecodingConfig
-from kakehashi.errors import ConfigError, DataError
+from kakehashi.errors import ConfigError, DataError, TrainingError
 from kakehashi.evaluation.links import Symmetrisation, symmetrise, write_links
 from kakehashi.inference.alignment import pharaoh
+from kakehashi.inference.refinement import refine
 from kakehashi.inference.save import save_bundle
 from kakehashi.inference.storing import store_alignment
 from kakehashi.inference.translator import Translator
 from kakehashi.models.alignment import AlignmentChoice
 from kakehashi.models.build import build_model
 from kakehashi.models.config import TransformerConfig
+from kakehashi.training.checkpoint import PREFIX
 from kakehashi.training.config import LoggerConfig, ObjectiveConfig, TrainerConfig
+from kakehashi.training.resume import check_fits
 
 SOURCE = ["Der Hund schläft.", "", "Die Katze trinkt Milch.", "ein Haus"]
 TARGET = ["The dog is asleep.", "", "The cat drinks milk.", "a house"]
@@ -137,6 +142,9 @@ def test_two_directions_are_one_alignment_and_gold_tells_how_good(
         (["--layer", "2"], "decoder layers 1 to 1; there is no 2"),
         (["--head", "2"], "heads 1 to 1; there is no 2"),
         (["--head", "all"], "a number from 1, or mean"),
+        (["--refine", "2"], "name the other with --with-reverse"),
+        (["--prefix", "2"], "which --refine does"),
+        (["--refine", "2", "--with-reverse", "MODEL", "--symmetrise", "union"], "give one"),
         (["--gold", "short.gold", "--gold-first", "1"], "short.gold has 3 lines"),
         (["--gold", "a.gold", "--gold-first", "0", "--with-reverse", "MODEL"], "en to de"),
     ],
@@ -175,6 +183,44 @@ def test_a_probe_shows_every_way_and_stores_the_best(
     best = AlignmentChoice(1, None, int(rows[0][2]))
     assert Translator.load(folder).config.alignment == best
     assert shown.count(f"best: {best}") >= 1
+
+
+def test_two_directions_are_refined_over_the_text(
+    kakehashi: Any, model_folder: Path, backward: Path, files: list[Any], tmp_path: Path
+) -> None:
+    pairs = list(zip(SOURCE, TARGET, strict=True))
+    there = list(Translator.load(model_folder).word_attention(pairs))
+    back = list(Translator.load(backward).word_attention([(t, s) for s, t in pairs]))
+    want = [write_links(links) for links in refine(pairs, there, back, 2, 3)]
+    gold = ["--gold", tmp_path / "a.gold", "--gold-first", 1]
+    words = ["--with-reverse", backward, "--refine", 2, "--prefix", 3]
+    ended = kakehashi("align", model_folder, *files, *words, *gold)
+    assert lines(ended) == want
+    assert "AER" in ended.err
+    told = [
+        json.loads(line)
+        for line in lines(kakehashi("align", model_folder, *files, *words, "--format", "jsonl"))
+    ]
+    assert [one["word_alignment"] for one in told] == want
+    assert [(one["source"], one["target"]) for one in told] == pairs
+
+
+def test_words_attend_by_the_pieces_that_they_are_spelt_with(model_folder: Path) -> None:
+    translator = Translator.load(model_folder)
+    pairs = [("Die Katze trinkt Milch.", "The cat drinks milk."), ("", ""), ("Hund", "a dog")]
+    found = list(translator.word_attention(pairs))
+    assert [each.shape for each in found] == [(4, 4), (0, 0), (2, 1)]
+    tokenizer = translator.tokenizer
+    rows = [tokenizer.encode(text) for text in pairs[0]]
+    (followed,) = translator.engine.follow(rows[:1], rows[1:], attending=True)
+    assert followed.attention is not None
+    numbers = [
+        np.cumsum([piece.startswith(SPACE) for piece in tokenizer.pieces(row)]) - 1 for row in rows
+    ]
+    for n in range(4):
+        for m in range(4):
+            part = followed.attention[:-1, :-1][numbers[1] == n][:, numbers[0] == m]
+            assert found[0][n, m] == pytest.approx(part.sum(axis=1).mean(), abs=1e-3)
 
 
 def corpus(read: int = 3, numbers: tuple[int, ...] = (1, 3)) -> Corpus:
@@ -230,6 +276,7 @@ def test_links_that_do_not_fit_are_named(
         given_links(tmp_path / "links", of, tokenizer)
 
 
+@pytest.mark.slow
 def test_a_run_that_is_given_alignments_reads_its_own_off_the_taught_head(
     small_corpus: Any, tmp_path: Path
 ) -> None:
@@ -262,6 +309,23 @@ def test_a_run_that_is_given_alignments_reads_its_own_off_the_taught_head(
     OmegaConf.save(OmegaConf.structured(config), folder / "config.yaml")
     run(config, folder, ["name=taught"])
     assert Translator.load(folder).config.alignment == AlignmentChoice(1, 2, 1)
+
+
+def test_a_run_goes_on_with_no_other_alignments(tmp_path: Path) -> None:
+    path = tmp_path / "links"
+    told = []
+    for line in ("0-0", "0-1"):
+        write_lines(path, [line])
+        told.append(
+            _alignments_digest(TrainConfig(objective=ObjectiveConfig(alignments=str(path))))
+        )
+    assert _alignments_digest(TrainConfig()) == {}
+    model = torch.nn.Linear(1, 1)
+    weights = {PREFIX + name: weight for name, weight in model.state_dict().items()}
+    checkpoint = {"kakehashi": told[0], "state_dict": weights}
+    check_fits(checkpoint, model, told[0], path)
+    with pytest.raises(TrainingError, match="another value of the alignments"):
+        check_fits(checkpoint, model, told[1], path)
 
 
 def test_pieces_that_change_from_epoch_to_epoch_have_no_alignments() -> None:

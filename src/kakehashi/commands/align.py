@@ -15,6 +15,7 @@ from kakehashi.evaluation.links import Symmetrisation
 
 if TYPE_CHECKING:
     from kakehashi.inference.settings import BundleConfig
+    from kakehashi.inference.translator import Translator
 
 
 def align(
@@ -38,9 +39,31 @@ def align(
         ),
     ] = None,
     symmetrisation: Annotated[
-        Symmetrisation,
-        typer.Option("--symmetrise", rich_help_panel=people.ATTENTION, help="How they do."),
-    ] = Symmetrisation.grow_diag_final_and,
+        Symmetrisation | None,
+        typer.Option(
+            "--symmetrise",
+            rich_help_panel=people.ATTENTION,
+            help=f"How they do; else {Symmetrisation.grow_diag_final_and}.",
+        ),
+    ] = None,
+    rounds: Annotated[
+        int | None,
+        typer.Option(
+            "--refine",
+            metavar="ROUNDS",
+            min=1,
+            rich_help_panel=people.ATTENTION,
+            help="Or by counting over the whole text, that often, where both agree.",
+        ),
+    ] = None,
+    prefix: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            rich_help_panel=people.ATTENTION,
+            help="With --refine: words that begin with the same letters, so many, count as one.",
+        ),
+    ] = None,
     gold: Annotated[
         Path | None,
         typer.Option(
@@ -67,6 +90,7 @@ def align(
     from kakehashi.evaluation.links import symmetrise, write_links
     from kakehashi.inference.alignment import pharaoh
 
+    check_refinement(rounds, prefix, reverse, symmetrisation)
     total = count_pairs(source, target)
     wanted = None if gold is None else people.read_gold(gold, first, turned)
     if wanted is not None and total is not None and total != len(wanted):
@@ -78,40 +102,99 @@ def align(
     with output_stream(output) as stream:
         translator = given.load_translator([model, *(others or ())], device, threads, engine)
         people.look_at(translator, layer, head, shift)
-        texts = deque[tuple[str, str]]()
-        results = translator.align(remembered(line_pairs(source, target), texts), batch_size)
-        backwards = None
+        other = None
         if reverse is not None:
             other = given.load_translator([reverse], device, threads, engine)
             check_directions(translator.config, other.config)
-            backwards = other.align(line_pairs(target, source), batch_size)
-        with progress("aligning", "lines", total, show=output is not None) as report:
-            for number, found in enumerate(results, 1):
-                line, translation = texts.popleft()
-                words = frozenset(found.word_alignment)
-                pairs = pharaoh(found.word_alignment)
-                if backwards is not None:
-                    back = frozenset((i, j) for j, i in next(backwards).word_alignment)
-                    words = symmetrise(words, back, symmetrisation)
-                    pairs = write_links(words)
-                links.append(words)
+        if rounds is not None and other is not None:
+            pairs = list(line_pairs(source, target))
+            links = refined(translator, other, pairs, rounds, prefix, batch_size)
+            for number, (pair, words) in enumerate(zip(pairs, links, strict=True), 1):
+                written = write_links(words)
                 if form is Format.jsonl:
-                    record = {
-                        "line": number,
-                        "source": line,
-                        "target": translation,
-                        "word_alignment": pairs,
-                        "source_tokens": found.source_tokens,
-                        "tokens": found.tokens,
-                        "alignment": found.alignment,
-                    }
-                    pairs = json_line(record)
-                write_text(stream, [pairs])
-                report.advance()
+                    written = json_line(
+                        {
+                            "line": number,
+                            "source": pair[0],
+                            "target": pair[1],
+                            "word_alignment": written,
+                        }
+                    )
+                write_text(stream, [written])
+        else:
+            texts = deque[tuple[str, str]]()
+            results = translator.align(remembered(line_pairs(source, target), texts), batch_size)
+            backwards = None
+            if other is not None:
+                backwards = other.align(line_pairs(target, source), batch_size)
+            how = symmetrisation or Symmetrisation.grow_diag_final_and
+            with progress("aligning", "lines", total, show=output is not None) as report:
+                for number, found in enumerate(results, 1):
+                    line, translation = texts.popleft()
+                    words = frozenset(found.word_alignment)
+                    written = pharaoh(found.word_alignment)
+                    if backwards is not None:
+                        back = frozenset((i, j) for j, i in next(backwards).word_alignment)
+                        words = symmetrise(words, back, how)
+                        written = write_links(words)
+                    links.append(words)
+                    if form is Format.jsonl:
+                        record = {
+                            "line": number,
+                            "source": line,
+                            "target": translation,
+                            "word_alignment": written,
+                            "source_tokens": found.source_tokens,
+                            "tokens": found.tokens,
+                            "alignment": found.alignment,
+                        }
+                        written = json_line(record)
+                    write_text(stream, [written])
+                    report.advance()
     if wanted is not None:
         from kakehashi.evaluation.alignment import alignment_score
 
         typer.echo(str(alignment_score(links, wanted)), err=True)
+
+
+def refined(
+    translator: "Translator",
+    other: "Translator",
+    pairs: list[tuple[str, str]],
+    rounds: int,
+    prefix: int | None,
+    batch_size: int | None,
+) -> list[frozenset[tuple[int, int]]]:
+    """The links of all pairs, from the attention of both directions; see ``refine``."""
+    from kakehashi.commands.progress import progress
+    from kakehashi.inference.refinement import refine
+
+    turned = [(target, source) for source, target in pairs]
+    with progress("reading both ways", "lines", 2 * len(pairs)) as report:
+        forward, backward = [], []
+        for words in translator.word_attention(pairs, batch_size):
+            forward.append(words)
+            report.advance()
+        for words in other.word_attention(turned, batch_size):
+            backward.append(words)
+            report.advance()
+    return refine(pairs, forward, backward, rounds, prefix)
+
+
+def check_refinement(
+    rounds: int | None,
+    prefix: int | None,
+    reverse: Path | None,
+    symmetrisation: Symmetrisation | None,
+) -> None:
+    """Raises ConfigError for options that have no meaning together."""
+    if rounds is None:
+        if prefix is not None:
+            raise ConfigError("--prefix says how words are counted, which --refine does: give both")
+    elif reverse is None:
+        raise ConfigError("--refine joins two directions: name the other with --with-reverse MODEL")
+    elif symmetrisation is not None:
+        raise ConfigError("--refine and --symmetrise are two ways to join directions: give one")
 
 
 def check_directions(one: "BundleConfig", other: "BundleConfig") -> None:

@@ -4,6 +4,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from math import exp, fsum
 
+import numpy as np
+import numpy.typing as npt
+
 from kakehashi.data.reading import is_blank
 from kakehashi.data.tokenizer import Tokenizer
 from kakehashi.errors import DataError
@@ -120,6 +123,41 @@ def scored_tokens(
         for (source, target), (_, targets) in zip(window, cut, strict=True):
             read = [next(parts) for _ in targets]
             yield _joined(read, tuple(source), tuple(target)) if source or target else BLANK
+
+
+def word_attention(
+    engine: Engine, tokenizer: Tokenizer, pairs: Iterable[tuple[str, str]], size: int
+) -> Iterator[npt.NDArray[np.float16]]:
+    """[N words, M words] of each pair: how much of a word's attention is on each source word.
+
+    Summed over the pieces of the source's word, the mean over those of the translation's; what is
+    on EOS is left out. Without rows or columns where a side has no words.
+    """
+    for window in windows(pairs, 1 if size == 1 else WINDOW * size):
+        rows = tokenizer.encode_batch([source for source, _ in window])
+        targets = tokenizer.encode_batch([target for _, target in window])
+        lengths = [max(len(r), len(t)) + 1 for r, t in zip(rows, targets, strict=True)]
+        found: dict[int, npt.NDArray[np.float16]] = {}
+        for batch in length_batches(lengths, size):
+            some, given = [rows[i] for i in batch], [targets[i] for i in batch]
+            for at, followed in zip(batch, engine.follow(some, given, attending=True), strict=True):
+                assert followed.attention is not None  # asked for
+                source, target = (
+                    _membership(tokenizer, text, row)
+                    for text, row in zip(window[at], (rows[at], targets[at]), strict=True)
+                )
+                mean = target / np.maximum(target.sum(axis=0), 1.0)
+                found[at] = (mean.T @ followed.attention[:-1, :-1] @ source).astype(np.float16)
+        yield from (found[at] for at in range(len(window)))
+
+
+def _membership(tokenizer: Tokenizer, text: str, row: Row) -> npt.NDArray[np.float32]:
+    """[pieces, words]: 1 where a piece is in a word."""
+    held = piece_words(tokenizer.pieces(row), tokenizer.encode_spans(text), line_words(text))
+    member = np.zeros((len(row), len(text.split())), np.float32)
+    for piece, words in enumerate(held):
+        member[piece, list(words)] = 1.0
+    return member
 
 
 def aligned(tokenizer: Tokenizer, source: str, target: str, scored: Scored) -> Aligned:

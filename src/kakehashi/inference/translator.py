@@ -6,6 +6,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
+import numpy as np
+import numpy.typing as npt
+
 from kakehashi.data.tokenizer import Tokenizer
 from kakehashi.decoding.config import DecodingConfig
 from kakehashi.decoding.rules import Rules
@@ -23,6 +26,7 @@ from kakehashi.inference.scoring import (
     aligned,
     scored_pairs,
     scored_tokens,
+    word_attention,
 )
 from kakehashi.inference.settings import BundleConfig
 from kakehashi.inference.translation import Translation
@@ -257,3 +261,15 @@ class Translator:
         size = Options(batch_size=batch_size).search(self.config.decoding).batch_size
         read = scored_pairs(self.engine, self.tokenizer, pairs, size)
         return (aligned(self.tokenizer, *one) for one in read)
+
+    def word_attention(
+        self, pairs: Iterable[tuple[str, str]], batch_size: int | None = None
+    ) -> Iterator[npt.NDArray[np.float16]]:
+        """How much each word of a given translation attends to each of its line: [N, M], in order.
+
+        It is the attention that alignments are read off; see ``refinement.refine``.
+
+        Args and Raises: as for ``score``.
+        """
+        size = Options(batch_size=batch_size).search(self.config.decoding).batch_size
+        return word_attention(self.engine, self.tokenizer, pairs, size)

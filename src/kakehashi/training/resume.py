@@ -14,6 +14,7 @@ FACTS = {
     "seed": "seed",
     "tokenizer_sha256": "the tokenizer",
     "text_sha256": "the training text",
+    "alignments_sha256": "the alignments (objective.alignments)",
 }
 """What has to be as it was, and how to call it."""
 
@@ -39,7 +40,7 @@ def going_on_from(folder: Path) -> Path | None:
 def check_fits(
     checkpoint: dict[str, Any], model: nn.Module, facts: dict[str, Any], path: Path
 ) -> None:
-    """Refuse a checkpoint of another run, tokenizer, text or architecture.
+    """Refuse a checkpoint of another run, tokenizer, text, alignments or architecture.
 
     Raises:
         TrainingError: naming what differs, or the first weight that does not fit.
