@@ -15,7 +15,7 @@ python scripts/benchmark/alignment.py score LINKS GOLD
     The error rate of the last lines of LINKS, as many as GOLD has: all, odd and even ones of GOLD.
 
 A round is: `kakehashi align --with-reverse --refine 3`, then teach both. The model of the
-last round aligns and no longer translates well; its alignments are what it is for: `train
+last round aligns and no longer translates well; its alignments are what it is for: `kakehashi train
 objective.alignments=...` teaches a model that translates.
 """
 
