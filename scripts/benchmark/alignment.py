@@ -10,13 +10,13 @@ python scripts/benchmark/alignment.py join LINKS MORE OUTPUT
     LINKS, and of MORE those between words that have no link yet.
 
 python scripts/benchmark/alignment.py cut TEXT LANGUAGE OUTPUT
-    French or English text with punctuation and clitics as words of their own, as the alibi set has it.
+    Punctuation and clitics of French or English text become words of their own, as in the set.
 python scripts/benchmark/alignment.py score LINKS GOLD
     The error rate of the last lines of LINKS, as many as GOLD has: all, odd and even ones of GOLD.
 
-A round is: teach both directions, `kakehashi align --with-reverse --refine 3`, teach again. The model
-of the last round aligns and no longer translates well; its alignments are what it is for: `kakehashi
-train objective.alignments=...` teaches a model that translates.
+A round is: `kakehashi align --with-reverse --refine 3`, then teach both. The model of the
+last round aligns and no longer translates well; its alignments are what it is for: `kakehashi train
+objective.alignments=...` teaches a model that translates.
 """
 
 import re
