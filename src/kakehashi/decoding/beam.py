@@ -285,7 +285,7 @@ def _choose(
         )
         step = Step(extensions(*first), extensions(*going))
     else:
-        step = step_of(extensions(*best_of_rows(ranked, 2 * search.beam)[1:]), search.beam)
+        step = step_of(extensions(*best_of_rows(ranked, 2 * search.beam)), search.beam)
     if len(search.groups) > 1:
         search.said += [_said(step.first, True), _said(step.going, False)]
     return step

@@ -6,13 +6,13 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from kakehashi.decoding.ranking import best_of_rows, greatest
+from kakehashi.decoding.ranking import greatest, stable_top
 from kakehashi.symbols import EOS
 
 FIRST = EOS
 """Padding, unknown and BOS stand before EOS in the vocabulary and are never generated."""
 
-ROWS = 160
+ROWS = 64
 
 
 @dataclass(frozen=True)
@@ -67,6 +67,17 @@ def best_token(logits: Float[Tensor, "rows V"]) -> Int[Tensor, "rows 1"]:
     return (greatest(logits[:, FIRST:]) + FIRST).unsqueeze(1)
 
 
+def top_tokens(
+    logits: Float[Tensor, "*rows V"], k: int
+) -> tuple[Float[Tensor, "*rows k"], Int[Tensor, "*rows k"]]:
+    """The k largest logits among the pieces that may be generated, and the pieces.
+
+    Largest first, and of equals the lower piece first.
+    """
+    values, places = stable_top(logits[..., FIRST:], k)
+    return values, places + FIRST
+
+
 def log_probabilities(
     logits: Float[Tensor, "B R V"], tokens: Int[Tensor, "B R k"]
 ) -> Float[Tensor, "B R k"]:
@@ -84,14 +95,13 @@ def best_extensions(logits: Float[Tensor, "B R V"], live: Float[Tensor, "B R"], 
     """A step among the R x V extensions of every sentence at once, R at most K = ``beam``.
 
     Pieces compete by the log probability of the hypothesis they end, ``live`` + log softmax of the
-    logits over the whole vocabulary. Equals are taken in the order of row and piece. 2K are looked
-    at, of which at most R end.
+    logits over the whole vocabulary. Equals are taken in the order of row and piece. Of a row K + 1
+    pieces are looked at, one of which may be EOS, and of all rows 2K, of which at most R are.
     """
-    sentences = max(1, ROWS // logits.shape[1])
-    best = []
-    for part, start in zip(logits.split(sentences), live.split(sentences), strict=True):
-        scores = part.log_softmax(dim=-1, dtype=torch.float32)
-        scores[..., :FIRST] = -torch.inf
-        best.append(best_of_rows(scores, 2 * beam, start))
-    competing, row, token = (torch.cat(parts) for parts in zip(*best, strict=True))
-    return step_of(Extensions(competing, row, token, competing), beam)
+    _, tokens = top_tokens(logits, beam + 1)
+    scores = live.unsqueeze(-1) + log_probabilities(logits, tokens)
+    per_row = scores.shape[-1]
+    ordered, order = scores.flatten(1).sort(dim=1, descending=True, stable=True)
+    ordered, order = ordered[:, : 2 * beam], order[:, : 2 * beam]
+    token = tokens.flatten(1).gather(1, order)
+    return step_of(Extensions(ordered, order // per_row, token, ordered), beam)

@@ -33,56 +33,25 @@ def stable_top(
 ) -> tuple[Float[Tensor, "*rows k"], Int[Tensor, "*rows k"]]:
     """The k greatest of each row (all, if there are fewer) and their places, greatest first.
 
-    Of equals the first.
+    Of equals the first: ``Tensor.topk`` leaves their order open, so rows with a draw at the border
+    of the k are settled by a stable sort.
     """
-    rows = scores.flatten(0, -2)
-    values, _, places = best_of_rows(rows.unsqueeze(1), k)
-    shape = (*scores.shape[:-1], values.shape[-1])
-    return values.view(shape), places.view(shape)
-
-
-def best_of_rows(
-    scores: Float[Tensor, "B R V"], k: int, start: Float[Tensor, "B R"] | None = None
-) -> tuple[Float[Tensor, "B k"], Int[Tensor, "B k"], Int[Tensor, "B k"]]:
-    """The k greatest of each sentence's R x V (all, if there are fewer), greatest first.
-
-    Of equals those of the first row, and then the first piece: ``Tensor.topk`` leaves their order
-    open, so sentences with a draw at the border of the k are settled by a stable sort.
-
-    Args:
-        scores: of each row's pieces.
-        k: how many.
-        start: what is added to all numbers of a row; None adds nothing.
-
-    Returns:
-        The numbers, their rows and their pieces.
-    """
-    rows, width = scores.shape[1:]
-    k = min(k, rows * width)
-    if scores.device.type == "cpu" and k < COLUMNS <= width // (2 * (k + 1)):
-        values, places, drawn = _greatest_by_columns(scores, k, start)
+    k = min(k, scores.shape[-1])
+    if scores.device.type == "cpu" and k < COLUMNS <= scores.shape[-1] // (2 * (k + 1)):
+        values, places, drawn = _greatest_by_columns(scores, k)
     else:
-        every = _added(scores, start).flatten(1)
-        values, places = every.topk(min(k + 1, every.shape[-1]))
+        values, places = scores.topk(min(k + 1, scores.shape[-1]))
         drawn = _draw(values, k)
-        values, places = values[:, :k], places[:, :k]
+        values, places = values[..., :k], places[..., :k]
     if bool(drawn.any()):
-        every = _added(scores[drawn], None if start is None else start[drawn]).flatten(1)
-        ordered, order = every.sort(dim=-1, descending=True, stable=True)
-        values[drawn], places[drawn] = ordered[:, :k], order[:, :k]
+        ordered, order = scores[drawn].sort(dim=-1, descending=True, stable=True)
+        values[drawn], places[drawn] = ordered[..., :k], order[..., :k]
     places, order = places.sort(dim=-1)
     values, order = values.gather(-1, order).sort(dim=-1, descending=True, stable=True)
-    places = places.gather(-1, order)
-    return values, places // width, places % width
+    return values, places.gather(-1, order)
 
 
-def _added(
-    scores: Float[Tensor, "B R n"], start: Float[Tensor, "B R"] | None
-) -> Float[Tensor, "B R n"]:
-    return scores if start is None else scores + start.unsqueeze(-1)
-
-
-def _draw(values: Float[Tensor, "B n"], k: int) -> Bool[Tensor, " B"]:
+def _draw(values: Float[Tensor, "*rows n"], k: int) -> Bool[Tensor, "*rows"]:
     """Rows of ordered values whose first k are not certain: the next one is as great."""
     if values.shape[-1] <= k:
         return torch.zeros_like(values[..., 0], dtype=torch.bool)
@@ -90,31 +59,35 @@ def _draw(values: Float[Tensor, "B n"], k: int) -> Bool[Tensor, " B"]:
 
 
 def _greatest_by_columns(
-    scores: Float[Tensor, "B R V"], k: int, start: Float[Tensor, "B R"] | None
-) -> tuple[Float[Tensor, "B k"], Int[Tensor, "B k"], Bool[Tensor, " B"]]:
-    """The k greatest, their places in R x V, and for which sentences a draw leaves them open.
+    scores: Float[Tensor, "*rows V"], k: int
+) -> tuple[Float[Tensor, "*rows k"], Int[Tensor, "*rows k"], Bool[Tensor, "*rows"]]:
+    """``scores.topk(k)``, and in which rows a draw leaves it open, in a third of the time.
 
-    In less than half the time of ``topk``. A row is read as a table of ``COLUMNS`` columns: the k
-    greatest stand in the k columns (and the rest that fills no line of a table) of greatest
-    maximum.
+    A row is read as a table of ``COLUMNS`` columns: the k greatest stand in the k columns (and the
+    rest that fills no line of the table) of greatest maximum.
     """
-    sentences, _, width = scores.shape
-    lines = width // COLUMNS
+    lines = scores.shape[-1] // COLUMNS
     table = scores[..., : lines * COLUMNS].unflatten(-1, (lines, COLUMNS))
-    greatest, column = _added(table.amax(dim=-2), start).flatten(1).topk(k + 1)
-    row, column = column[:, :k] // COLUMNS, column[:, :k] % COLUMNS
-    sentence = torch.arange(sentences, device=scores.device).unsqueeze(1)
-    chosen = _added(
-        table[sentence, row, :, column], None if start is None else start.gather(1, row)
-    )
-    rest = _added(scores[..., lines * COLUMNS :], start)
-    values, place = torch.cat([chosen.flatten(1), rest.flatten(1)], dim=-1).topk(k + 1)
+    greatest, column = table.amax(dim=-2).topk(k + 1)
+    index = column[..., None, :k].expand(*column.shape[:-1], lines, k)
+    rest = scores[..., lines * COLUMNS :]
+    candidates = torch.cat([table.gather(-1, index).flatten(-2), rest], dim=-1)
+    values, place = candidates.topk(k + 1)
     drawn = _draw(greatest, k) | _draw(values, k)
-    place = place[:, :k]
-    # Of the k columns' lines one after the other, or of the rows' rests.
-    number, line = (place // lines).clamp(max=k - 1), place % lines
-    in_column = row.gather(1, number) * width + line * COLUMNS + column.gather(1, number)
-    left = (place - k * lines).clamp(min=0)
-    length = max(1, width - lines * COLUMNS)
-    in_rest = left // length * width + lines * COLUMNS + left % length
-    return values[:, :k], torch.where(place < k * lines, in_column, in_rest), drawn
+    place = place[..., :k]
+    line, chosen = place // k, column.gather(-1, place % k)
+    places = torch.where(place < lines * k, line * COLUMNS + chosen, place + lines * (COLUMNS - k))
+    return values[..., :k], places, drawn
+
+
+def best_of_rows(
+    scores: Float[Tensor, "B R V"], k: int
+) -> tuple[Int[Tensor, "B k"], Int[Tensor, "B k"]]:
+    """Rows and pieces of the k greatest of each sentence's R x V, greatest first.
+
+    Of equals those of the first row, and then the first piece.
+    """
+    values, pieces = stable_top(scores, k)
+    per_row = values.shape[-1]
+    order = values.flatten(1).sort(dim=1, descending=True, stable=True).indices[:, :k]
+    return order // per_row, pieces.flatten(1).gather(1, order)
