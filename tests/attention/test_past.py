@@ -41,7 +41,7 @@ def test_any_search_is_what_lists_would_hold(seed: int) -> None:
     sentences, k = 4, chance.choice([1, 2, 5])
     narrow = chance.random() < 0.5
     plain: list[list[list[int]]] = [[[] for _ in range(k)] for _ in range(sentences)]
-    past, counter = Past.empty(LAYERS, steps=chance.choice([1, 7, 16, 61])), 0
+    past, counter = Past.empty(LAYERS), 0
     for _ in range(60):
         numbers = [[counter + i * k + j for j in range(k)] for i in range(sentences)]
         counter += sentences * k

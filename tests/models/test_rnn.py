@@ -113,7 +113,7 @@ def test_a_padded_batch_equals_the_paper_word_by_word(
         assert not cross[b, 0, :, length:].any()
 
 
-def test_the_values_are_the_annotations_and_keys_are_projected_once(
+def test_annotations_are_projected_once_to_keys_and_to_all_that_reads_a_context(
     make_model: Any, sentences: Any
 ) -> None:
     model = make_model("rnn", "tied", "additive")
@@ -121,9 +121,13 @@ def test_the_values_are_the_annotations_and_keys_are_projected_once(
     assert model.attention.output is None
     encoded = model.encode(sentences.source, sentences.allowed)
     memory = model.start(encoded, 5).memory
-    assert torch.equal(memory.value[:, 0], encoded.annotations)
+    own = model.config.d_hidden + model.config.d_embedding
+    gates = model.context_gates(encoded.annotations)
+    read = encoded.annotations @ model.readout.weight[:, own:].T
+    expected = torch.cat([gates, read], dim=-1)
+    torch.testing.assert_close(memory.value[:, 0], expected, rtol=0, atol=1e-12)
     expected = encoded.annotations @ model.attention.key.weight.T
-    torch.testing.assert_close(memory.key[:, 0], expected, rtol=0, atol=1e-12)
+    torch.testing.assert_close(memory.key[:, 0].log() / 2, expected, rtol=0, atol=1e-12)
 
 
 def test_padding_has_no_annotation(make_model: Any, sentences: Any) -> None:

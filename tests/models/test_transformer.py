@@ -342,8 +342,8 @@ def test_attention_and_activation_dropout_are_set_apart(make_model: Any, sentenc
         assert not torch.equal(model.train()(*batch), calm)
         for layer in (*model.encoder, *model.decoder):
             assert layer.self_attention.dropout == (0.5 if "attention" in setting else 0.0)
-            assert layer.feedforward.dropout.p == (0.5 if "activation" in setting else 0.0)
-            assert layer.self_residual.dropout.p == (0.5 if setting == "dropout" else 0.0)
+            assert layer.feedforward.dropout == (0.5 if "activation" in setting else 0.0)
+            assert layer.self_residual.dropout == (0.5 if setting == "dropout" else 0.0)
         model = make_model("transformer", "pre-rms-relu", "scaled_dot", **off).train()
         assert torch.equal(model(*batch), model.eval()(*batch))
 

@@ -13,19 +13,15 @@ from torch import Tensor
 from kakehashi.attention.memory import Memory
 
 ROOM = 16
-"""Steps there is room for at first, where nobody knows better."""
+"""Steps there is room for at first."""
 
 
 class _Store:
-    """Keys and values of all layers, with room for more. Places that are taken never change.
+    """Keys and values of all layers, with room for more. Places that are taken never change."""
 
-    ``steps`` is how many there is room for at first, whatever the number of hypotheses.
-    """
-
-    def __init__(self, room: int, layers: int, steps: int) -> None:
+    def __init__(self, room: int, layers: int) -> None:
         self.room = room
         self.layers = layers
-        self.steps = steps
         self.taken = 0
         self.key: Float[Tensor, "L B H P Dk"] | None = None
         self.value: Float[Tensor, "L B H P Dv"] | None = None
@@ -50,7 +46,7 @@ class _Store:
 
         Only those of ``sentences`` where given, or else only the given ``places`` [B P].
         """
-        store = _Store(room, self.layers, self.steps)
+        store = _Store(room, self.layers)
         store.taken = length if places is None else places.shape[1]
         if self.key is not None and self.value is not None:
             store.key = _copy(self.key, room, length, sentences, places)
@@ -100,9 +96,9 @@ class Past:
     """The last of them, K: the pieces said at this step, a place for each hypothesis."""
 
     @classmethod
-    def empty(cls, layers: int, steps: int = ROOM) -> "Past":
-        """Nothing has been said; so many steps will be taken, or a few less, or more."""
-        return cls(_Store(0, layers, steps))
+    def empty(cls, layers: int) -> "Past":
+        """Nothing has been said."""
+        return cls(_Store(0, layers))
 
     def extend(self, sentences: int, hypotheses: int, device: torch.device) -> "Past":
         """The past with a new piece of each hypothesis, to be given by ``remember``."""
@@ -159,8 +155,8 @@ class Past:
             used = self.ancestors.any(dim=1)
             most = int(used.sum(dim=1).max())
             if 3 * most <= 2 * self.length:
-                return self._reduced(used, most, max(self.store.steps * more, 2 * most))
-        room = max(self.store.steps * more, 2 * self.length)
+                return self._reduced(used, most, max(ROOM * more, 2 * most))
+        room = max(ROOM * more, 2 * self.length)
         return replace(self, store=self.store.copy(room, self.length))
 
     def _reduced(self, used: Bool[Tensor, "B P"], most: int, room: int) -> "Past":

@@ -25,10 +25,10 @@ from kakehashi.models.interface import AttentionMaps, Encoded, Head, Translation
 
 @dataclass(frozen=True)
 class RNNState:
-    """Between two steps: the source's annotations with projected keys, and each s_i."""
+    """Between two steps: the source, and each s_i."""
 
     memory: Memory
-    """Rows are sentences."""
+    """Rows are sentences; values are what the gates and the readout take from each annotation."""
     hidden: Float[Tensor, "B K n"]
     silence: Float[Tensor, " V"] | None
     """The output's offsets."""
@@ -160,10 +160,22 @@ class RNNSearch(TranslationModel[RNNState]):
         read = maxout(self.readout(torch.cat([hidden, words, context], -1)))
         return drop(read, self.dropout, self.training)
 
+    def _readout_parts(self) -> tuple[Tensor, Tensor]:
+        """The readout's weight: [U_o V_o], and C_o."""
+        own = self.config.d_hidden + self.config.d_embedding
+        return self.readout.weight[:, :own], self.readout.weight[:, own:]
+
     def start(self, encoded: Encoded, hypotheses: int = 1) -> RNNState:
         """State before the first step, with ``hypotheses`` equal rows for each sentence."""
         memory, hidden = self._start(encoded)
-        memory = replace(self.attention.prepared(memory), allowed=needed_mask(encoded.allowed))
+        # The context is a mixture, and all that reads it is linear: so annotations are multiplied
+        # once, before they are mixed, and no context at any step.
+        uses = torch.cat([self.context_gates.weight, self._readout_parts()[1]])
+        memory = replace(
+            self.attention.prepared(memory),
+            value=F.linear(encoded.annotations, uses).unsqueeze(1),
+            allowed=needed_mask(encoded.allowed),
+        )
         hidden = hidden.unsqueeze(1).expand(-1, hypotheses, -1)
         return RNNState(memory, hidden, self.output.offsets())
 
@@ -185,9 +197,11 @@ class RNNSearch(TranslationModel[RNNState]):
         self, tokens: Tensor, state: RNNState, return_weights: bool
     ) -> tuple[Tensor, RNNState, Tensor | None]:
         words = self._embed(self.target_table, tokens)
-        gates = self.word_gates(words)
-        hidden, context, weights = self._advance(gates, state.hidden, state.memory, return_weights)
-        read = self._read(hidden, words, context)
+        used, weights = self.attention(state.hidden, state.memory, return_weights)
+        gates, read = used.split([3 * self.config.d_hidden, 2 * self.config.d_maxout], dim=-1)
+        hidden = self.cell(self.word_gates(words) + gates, state.hidden)
+        own = F.linear(torch.cat([hidden, words], -1), self._readout_parts()[0], self.readout.bias)
+        read = drop(maxout(own + read), self.dropout, self.training)
         logits = F.linear(read, self.output.weight, state.silence)
         return logits, replace(state, hidden=hidden), weights
 

@@ -29,9 +29,6 @@ from kakehashi.models.interface import (
 
 Joint = tuple[Tensor, Tensor | None]
 
-LONGER = 8
-"""Pieces by which most translations are longer than their sources at most, beside padding."""
-
 
 @dataclass(frozen=True)
 class TransformerState:
@@ -272,7 +269,7 @@ class Transformer(TranslationModel[TransformerState]):
         joints = [layer.self_attention.joint() for layer in self._decoder_layers()]
         return TransformerState(
             self._memories(encoded),
-            Past.empty(len(self.decoder), steps=encoded.allowed.shape[1] + LONGER),
+            Past.empty(len(self.decoder)),
             position=0,
             joints=joints,
             silence=self.output.offsets(),
