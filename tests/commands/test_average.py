@@ -108,7 +108,7 @@ def test_other_text_can_be_scored(kakehashi, finished_run, small_corpus, tmp_pat
     files = ["--source", tmp_path / "de", "--reference", tmp_path / "en"]
     done = kakehashi("average", finished_run, "--best", 1, *files, "-o", tmp_path / "mean")
     assert done.status == 0, done.err
-    assert f"On 7 pairs of {tmp_path / 'de'}, beam 1" in done.out.decode()
+    assert "On 7 pairs of de, beam 1" in done.out.decode()
 
 
 @pytest.mark.parametrize(
