@@ -62,7 +62,7 @@ class HuggingFaceEngine:
         beam is given one step more, in which all end at a price that no translation has; if nothing
         has ended without it, the sentence is searched again without that step.
         """
-        assert method is BEAM and rules is None and not allow_unknown and config.patience == 1
+        assert method == BEAM and rules is None and not allow_unknown and config.patience == 1
         groups: dict[int, list[int]] = defaultdict(list)
         for i, row in enumerate(rows):
             groups[most_pieces(len(row) + 1, config)].append(i)
