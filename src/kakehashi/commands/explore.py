@@ -62,7 +62,8 @@ def explore(
             report.advance()
     content = page(scenes)
     write_bytes(output, content)
-    typer.echo(f"{output}: {len(sentences):,} sentences, {len(content) / 1000:,.0f} kB", err=True)
+    number_of = "1 sentence" if len(sentences) == 1 else f"{len(sentences):,} sentences"
+    typer.echo(f"{output}: {number_of}, {len(content) / 1000:,.0f} kB", err=True)
 
 
 def _scene(
