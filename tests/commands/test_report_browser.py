@@ -22,7 +22,7 @@ def test_the_report_opens_fits_and_attends(finished_run: Path, tmp_path: Path) -
                 assert 0 <= float(said.rsplit(" ", 1)[1]) <= 1
                 labels = window.execute_script(OUTSIDE)
                 assert labels == []
-                if axe is not None:
+                if axe:
                     window.execute_script(Path(axe).read_text(encoding="utf-8"))
                     found = window.execute_async_script(
                         "axe.run(document).then((r) => arguments[0](r.violations.map((v) => v.id)))"

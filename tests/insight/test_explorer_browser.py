@@ -296,7 +296,7 @@ def test_it_fits_every_screen(page: Page, width: int, scheme: str) -> None:
         assert needed <= there
         for button in page.all("button:not(.token), select, input"):
             assert button.size["height"] >= 24
-        if axe is not None:
+        if axe:
             page.window.execute_script(Path(axe).read_text(encoding="utf-8"))
             found = page.window.execute_async_script(
                 "axe.run(document).then((r) => arguments[0](r.violations.map((v) => v.id)))"
