@@ -74,8 +74,13 @@ def test_the_wheel_holds_the_package_its_configs_and_nothing_else(wheel: Path) -
         for path in (ROOT / "configs").rglob("*.yaml")
     }
     assert "kakehashi/configs/train.yaml" in configs
-    page = {f"kakehashi/serving/page/{name}" for name in ("index.html", "script.js", "style.css")}
-    others = configs | page | {"kakehashi/py.typed"}
+    pages = {
+        path.relative_to(ROOT / "src").as_posix()
+        for path in (ROOT / "src").rglob("*")
+        if path.suffix in (".html", ".js", ".css")
+    }
+    assert {"kakehashi/serving/page/index.html", "kakehashi/insight/explorer/viewer.js"} <= pages
+    others = configs | pages | {"kakehashi/py.typed"}
     assert sources | others <= names
     metadata = {name for name in names if ".dist-info/" in name}
     assert names - sources - others == metadata
