@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 import torch
+from tests.contrast import contrast, luminance
 
 from kakehashi.data.tokenizer import Tokenizer
 from kakehashi.decoding.config import DecodingConfig
@@ -270,18 +271,6 @@ def test_the_component_asks_nobody_and_makes_no_code_of_text() -> None:
         if not selector.strip().startswith("@"):
             for one in re.split(r",(?![^(]*\))", selector):
                 assert one.strip().startswith(".attention-viewer"), one
-
-
-def luminance(colour: str) -> float:
-    """WCAG 2.2, relative luminance of an sRGB colour."""
-    channels = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
-    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
-    return sum(share * c for share, c in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
-
-
-def contrast(one: str, other: str) -> float:
-    low, high = sorted((luminance(one), luminance(other)))
-    return (high + 0.05) / (low + 0.05)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

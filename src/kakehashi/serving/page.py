@@ -7,20 +7,14 @@ other ones, and requests to this service only: text from outside could not run e
 taken for a part of the page, which it never is (it goes in by ``textContent``).
 """
 
-import base64
-import hashlib
 from importlib.resources import files
 
 from kakehashi.insight.explorer.assets import SCRIPT, STYLE
+from kakehashi.insight.policy import content_policy
 
 
 def _read(name: str) -> str:
     return files("kakehashi.serving").joinpath("page", name).read_text("utf-8")
-
-
-def _hash(content: str) -> str:
-    digest = hashlib.sha256(content.encode("utf-8")).digest()
-    return f"'sha256-{base64.b64encode(digest).decode()}'"
 
 
 _STYLE, _SCRIPT = _read("style.css") + STYLE, SCRIPT + _read("script.js")
@@ -32,15 +26,6 @@ PAGE = (
     .encode("utf-8")
 )
 """UTF-8."""
-CONTENT_POLICY = "; ".join(
-    (
-        "default-src 'none'",
-        f"style-src {_hash(_STYLE)}",
-        f"script-src {_hash(_SCRIPT)}",
-        "connect-src 'self'",
-        "img-src data:",
-        "base-uri 'none'",
-        "form-action 'none'",
-        "frame-ancestors 'none'",
-    )
+CONTENT_POLICY = content_policy(
+    _STYLE, _SCRIPT, "connect-src 'self'", "img-src data:", "frame-ancestors 'none'"
 )

@@ -1,23 +1,13 @@
 """The explorer as one file: the viewer in a page that may load nothing."""
 
-import base64
-import hashlib
 from collections.abc import Sequence
 from html import escape
 
 from kakehashi.insight.explorer.assets import PAGE_STYLE, SCRIPT, STYLE
 from kakehashi.insight.explorer.component import Scene, viewer
+from kakehashi.insight.policy import content_policy
 
-
-def _hash(content: str) -> str:
-    digest = hashlib.sha256(content.encode("utf-8")).digest()
-    return f"'sha256-{base64.b64encode(digest).decode()}'"
-
-
-_POLICY = (
-    f"default-src 'none'; style-src {_hash(PAGE_STYLE + STYLE)}; script-src {_hash(SCRIPT)}; "
-    "img-src data:; base-uri 'none'; form-action 'none'"
-)
+_POLICY = content_policy(PAGE_STYLE + STYLE, SCRIPT, "img-src data:")
 
 
 def page(scenes: Sequence[Scene]) -> bytes:

@@ -5,13 +5,12 @@ hashes, and nothing else. Everything that comes from a corpus, a model or a conf
 escaped. The page is a function of what the run has recorded: nothing is looked up here.
 """
 
-import base64
-import hashlib
 from html import escape
 from importlib.resources import files
 
 from kakehashi.insight.explorer.component import SCRIPT as VIEWER_SCRIPT
 from kakehashi.insight.explorer.component import STYLE as VIEWER_STYLE
+from kakehashi.insight.policy import content_policy
 from kakehashi.insight.report import making, quality
 from kakehashi.insight.report.labels import figure
 from kakehashi.insight.report.recorded import Recorded
@@ -37,21 +36,12 @@ def page(run: Recorded) -> bytes:
     ]
     style = _STYLE + (VIEWER_STYLE if run.viewer else "")
     script = VIEWER_SCRIPT if run.viewer else ""
-    policy = "; ".join(
-        (
-            "default-src 'none'",
-            f"style-src {_hash(style)}",
-            f"script-src {_hash(script)}" if script else "script-src 'none'",
-            "base-uri 'none'",
-            "form-action 'none'",
-        )
-    )
     title = escape(run.summary["name"])
     content = "\n".join(part for part in sections if part)
     text = (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{content_policy(style, script)}">\n'
         f"<title>{title}: report</title>\n<style>{style}</style>\n</head>\n<body>\n"
         f"{_header(run)}\n{_contents(sections)}\n<main>\n{content}\n</main>\n"
         f"<footer><p>Written by kakehashi {escape(run.summary['versions']['kakehashi'])} from what "
@@ -101,8 +91,3 @@ def _contents(sections: list[str]) -> str:
         name, _, rest = part.partition('<h2 id="')[2].partition('">')
         links.append(f'<li><a href="#{name}">{rest.partition("</h2>")[0]}</a></li>')
     return f'<nav aria-label="Contents"><ul>{"".join(links)}</ul></nav>'
-
-
-def _hash(content: str) -> str:
-    digest = hashlib.sha256(content.encode("utf-8")).digest()
-    return f"'sha256-{base64.b64encode(digest).decode()}'"
