@@ -12,10 +12,12 @@ from kakehashi.decoding.config import DecodingConfig
 from kakehashi.errors import ConfigError
 from kakehashi.inference.bundle import Bundle
 from kakehashi.inference.settings import BundleConfig
+from kakehashi.inference.torch_engine import TorchEngine
 from kakehashi.inference.translator import Translator
 from kakehashi.insight import sentence
 from kakehashi.insight.attention import attention
 from kakehashi.insight.sentence import draw_attention
+from kakehashi.models.alignment import AlignmentChoice
 from kakehashi.models.build import build_model
 from kakehashi.models.config import ModelConfig, RNNConfig, TransformerConfig
 
@@ -73,6 +75,28 @@ def test_layer_and_head(
     assert weights.sum(-1) == pytest.approx(np.ones(len(target)), abs=1e-5)
     assert (source[0][0], source[-1], target[-1]) == ("·", "</s>", "</s>")
     assert "".join(target[:-1]).replace("·", " ").strip() == TARGET
+
+
+@pytest.mark.parametrize(
+    ("options", "head", "shift"),
+    [({}, 2, 1), ({"head": "mean"}, None, 0), ({"layer": 1}, None, 0), ({"head": 3}, 3, 0)],
+)
+def test_what_is_not_asked_for_is_as_the_model_aligns(
+    transformer: Translator,
+    drawn: list[Any],
+    monkeypatch: pytest.MonkeyPatch,
+    options: dict[str, Any],
+    head: int | None,
+    shift: int,
+) -> None:
+    assert isinstance(transformer.engine, TorchEngine)
+    choice = AlignmentChoice(layer=1, head=2, shift=1)
+    monkeypatch.setattr(transformer.engine.model, "alignment", choice)
+    draw_attention(transformer, LINE, "map.png", targets=TARGET, **options)
+    (panel,), _, _ = drawn[0]
+    steps = attention(transformer, LINE, TARGET).maps.cross[0][0]
+    rows = (steps.mean(0) if head is None else steps[head - 1]).numpy()
+    assert np.allclose(panel.weights, [*rows[shift:], *rows[len(rows) - shift :]])
 
 
 @pytest.mark.parametrize(

@@ -39,23 +39,31 @@ def heatmap(
     ] = KindName.cross,
     layer: Annotated[
         int | None,
-        typer.Option(min=1, help="A layer; else the last but one, or the last of two."),
+        typer.Option(min=1, help="A layer; else the one that is read as alignment, or the last."),
     ] = None,
     head: Annotated[
-        str, typer.Option(metavar="N|mean|all", help="One head, the mean, or a panel for each.")
-    ] = "mean",
+        str | None,
+        typer.Option(
+            metavar="N|mean|all",
+            help="One head, the mean, or a panel for each; else as alignments are read.",
+        ),
+    ] = None,
     words: Annotated[bool, typer.Option("--words", help="Join the pieces of a word.")] = False,
     device: Annotated[str, typer.Option(help="cpu, cuda, or auto: a GPU if there is one.")] = "cpu",
 ) -> None:
     """Draw the attention of translations: a row for each piece that is written."""
-    if head not in ("mean", "all") and not (head.isdecimal() and int(head) >= 1):
-        raise typer.BadParameter(f"--head is {head!r}; it is a number from 1, mean, or all")
+    chosen: int | Literal["all", "mean"] | None = None
+    if head == "all":
+        chosen = "all"
+    elif head == "mean":
+        chosen = "mean"
+    elif head is not None:
+        if not (head.isdecimal() and int(head) >= 1):
+            raise typer.BadParameter(f"--head is {head!r}; it is a number from 1, mean, or all")
+        chosen = int(head)
     from kakehashi.inference.translator import Translator
     from kakehashi.insight.sentence import draw_attention
 
-    chosen: int | Literal["all"] | None = None
-    if head != "mean":
-        chosen = "all" if head == "all" else int(head)
     whose: Kind = kind.value
     shown = draw_attention(
         Translator.load(model, device),

@@ -31,7 +31,7 @@ def draw_attention(
     targets: str | Sequence[str] | None = None,
     kind: Kind = "cross",
     layer: int | None = None,
-    head: int | Literal["all"] | None = None,
+    head: int | Literal["all", "mean"] | None = None,
     words: bool = False,
 ) -> str:
     """Draw where a model looks while it translates; returns what the picture shows.
@@ -47,8 +47,8 @@ def draw_attention(
         targets: the translations to follow, one for each line; None: the model's own.
         kind: whose attention: the decoder's to the source, or to itself, or the encoder's.
         layer: from 1; None: of cross-attention that of the model's ``alignment``, else the last.
-        head: from 1; None: the mean of all, and of cross-attention with no layer either what the
-            model's ``alignment`` names; "all": a panel for each.
+        head: from 1; "mean": of all; "all": a panel for each; None: the mean, and of
+            cross-attention with no layer either what the model's ``alignment`` names.
         words: join the pieces of a word.
 
     Raises:
@@ -83,7 +83,7 @@ def draw_attention(
 
 
 def _chosen(
-    found: Attention, kind: Kind, layer: int | None, head: int | Literal["all"] | None
+    found: Attention, kind: Kind, layer: int | None, head: int | Literal["all", "mean"] | None
 ) -> tuple[list[npt.NDArray[np.float32]], str]:
     """The maps [N M] that are asked for, and what they are."""
     maps: list[Tensor] = getattr(found.maps, kind)
@@ -109,7 +109,7 @@ def _chosen(
         shown, which = weights, "one head"
     elif head == "all":
         shown, which = weights, f"all {heads} heads"
-    elif head is None:
+    elif head is None or head == "mean":
         shown, which = weights.mean(0, keepdim=True), f"mean of {heads} heads"
     else:
         shown, which = weights[head - 1 : head], f"head {head} of {heads}"
