@@ -10,7 +10,7 @@ right after a prefix only the most probable piece may be EOS.
 """
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import floor, fsum
 from pathlib import Path
@@ -24,7 +24,7 @@ from kakehashi.decoding.methods import BEAM, DiverseBeam, Method, Sampling
 from kakehashi.decoding.rules import Phrase, Rules
 from kakehashi.errors import ConfigError, DataError
 from kakehashi.inference.alignment import shifted
-from kakehashi.inference.engine import Followed, Row
+from kakehashi.inference.engine import Followed, R, Row, T
 from kakehashi.inference.packages import ctranslate2
 from kakehashi.symbols import BOS, EOS, PAD
 
@@ -88,6 +88,10 @@ class CTranslate2Engine:
             )
         except (RuntimeError, ValueError) as error:
             raise ConfigError(f"CTranslate2 cannot load {folder}: {error}") from error
+
+    def each(self, work: Callable[[T], R], batches: Sequence[T]) -> Iterator[R]:
+        """See ``Engine``: one after the other, each on all cores."""
+        return map(work, batches)
 
     def search(
         self,

@@ -1,6 +1,7 @@
 """The engine that runs every model of the project, with torch."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,10 +17,14 @@ from kakehashi.decoding.methods import BEAM, Method, Sampling, sentence_key
 from kakehashi.decoding.rules import Rules
 from kakehashi.decoding.search import search
 from kakehashi.inference.alignment import shifted
-from kakehashi.inference.engine import Followed, Row
+from kakehashi.inference.engine import Followed, R, Row, T
+from kakehashi.inference.side_by_side import side_by_side
 from kakehashi.models.alignment import AlignmentChoice
 from kakehashi.models.interface import AttentionMaps, TranslationModel, chosen_weights
 from kakehashi.symbols import BOS, EOS, PAD
+
+SIDE_BY_SIDE = 8
+"""Most batches at a time. What Python does between operations only one thread can do at once."""
 
 
 class TorchEngine:
@@ -35,6 +40,26 @@ class TorchEngine:
     def together(self) -> bool:
         """Whether several models run as one."""
         return isinstance(self.model, Ensemble)
+
+    def each(self, work: Callable[[T], R], batches: Sequence[T]) -> Iterator[R]:
+        """See ``Engine``: on a CPU a batch for each of torch's threads, up to ``SIDE_BY_SIDE``.
+
+        A step of a search is many small operations. A second thread makes few of them faster, and
+        all of a second batch.
+        """
+        together = torch.get_num_threads()
+        if self.device.type != "cpu" or together == 1:
+            return map(work, batches)
+        return self._shared(work, batches, together)
+
+    def _shared(self, work: Callable[[T], R], batches: Sequence[T], together: int) -> Iterator[R]:
+        share = -(-together // SIDE_BY_SIDE)
+        begin = partial(torch.set_num_threads, share)
+        try:
+            yield from side_by_side(work, batches, together // share, begin)
+        finally:
+            # The number counts for the thread that sets it, and for all that come later.
+            torch.set_num_threads(together)
 
     @torch.inference_mode()
     def search(

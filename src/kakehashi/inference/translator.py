@@ -3,6 +3,7 @@
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
@@ -11,11 +12,12 @@ import numpy.typing as npt
 
 from kakehashi.data.tokenizer import Tokenizer
 from kakehashi.decoding.config import DecodingConfig
+from kakehashi.decoding.hypothesis import Hypothesis
 from kakehashi.decoding.rules import Rules
 from kakehashi.errors import ConfigError
 from kakehashi.inference.answers import Writer
 from kakehashi.inference.batches import WINDOW, length_batches, windows
-from kakehashi.inference.engine import Engine
+from kakehashi.inference.engine import Engine, Followed
 from kakehashi.inference.finding import found_for, read_again
 from kakehashi.inference.lines import Line, Reader
 from kakehashi.inference.options import Options
@@ -35,6 +37,9 @@ from kakehashi.models.config import attentions
 
 if TYPE_CHECKING:
     from kakehashi.inference.bundle import Bundle
+
+Key = tuple[tuple[int, ...], Rules]
+"""A part of a line in pieces, and what its translation has to keep to."""
 
 
 class Translator:
@@ -184,31 +189,49 @@ class Translator:
         A long line, decoded last, does not hold up those before it. Equal parts are decoded once.
         """
         writer = Writer(self.tokenizer, self.config, options)
-        places: dict[tuple[tuple[int, ...], Rules], list[tuple[Line, int]]] = {}
+        places: dict[Key, list[tuple[Line, int]]] = {}
         for line in lines:
             for number, part in enumerate(line.parts):
                 places.setdefault((part.row, part.rules), []).append((line, number))
         keys = list(places)
+        lengths = [len(row) + 1 for row, _ in keys]
+        batches = [
+            {keys[index]: places[keys[index]] for index in batch}
+            for batch in length_batches(lengths, config.batch_size)
+        ]
+        decode = partial(self._decode, writer, config, options)
         waiting = deque(lines)
-        for batch in length_batches([len(row) + 1 for row, _ in keys], config.batch_size):
-            chosen = [keys[index] for index in batch]
-            start = time.perf_counter()
-            found = found_for(self.engine, self.tokenizer, chosen, config, options)
-            wanted = [
-                writer.looks([line for line, _ in places[key]], hypotheses)
-                for key, hypotheses in zip(chosen, found, strict=True)
-            ]
-            looked = [some if look else [] for some, look in zip(found, wanted, strict=True)]
-            read = read_again(self.engine, [row for row, _ in chosen], looked, config.batch_size)
-            seconds = (time.perf_counter() - start) / len(batch)
-            for key, hypotheses, followed in zip(chosen, found, read, strict=True):
-                for line, number in places[key]:
+        for batch, (found, read, seconds) in zip(
+            batches, self.engine.each(decode, batches), strict=True
+        ):
+            for where, hypotheses, followed in zip(batch.values(), found, read, strict=True):
+                for line, number in where:
                     line.found[number], line.read[number] = hypotheses, followed
-                    line.seconds += seconds
+                    line.seconds += seconds / len(batch)
             while waiting and waiting[0].done:
                 yield writer.translation(waiting.popleft())
         for line in waiting:  # nothing but blank lines
             yield writer.translation(line)
+
+    def _decode(
+        self,
+        writer: Writer,
+        config: DecodingConfig,
+        options: Options,
+        batch: dict[Key, list[tuple[Line, int]]],
+    ) -> tuple[list[list[Hypothesis]], list[list[Followed]], float]:
+        """What is found for parts of lines, what is read of it once more, and the seconds it took.
+
+        Several threads may be in here at once, and none of them changes a line.
+        """
+        start = time.perf_counter()
+        found = found_for(self.engine, self.tokenizer, list(batch), config, options)
+        looked = [
+            hypotheses if writer.looks([line for line, _ in where], hypotheses) else []
+            for where, hypotheses in zip(batch.values(), found, strict=True)
+        ]
+        read = read_again(self.engine, [row for row, _ in batch], looked, config.batch_size)
+        return found, read, time.perf_counter() - start
 
     def score(
         self, pairs: Iterable[tuple[str, str]], batch_size: int | None = None

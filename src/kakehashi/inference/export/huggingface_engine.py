@@ -2,7 +2,7 @@
 
 import warnings
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from kakehashi.decoding.hypothesis import Hypothesis
 from kakehashi.decoding.methods import BEAM, Method
 from kakehashi.decoding.rules import Rules
 from kakehashi.inference.ctranslate2_engine import most_pieces
-from kakehashi.inference.engine import Followed, Row
+from kakehashi.inference.engine import Followed, R, Row, T
 from kakehashi.inference.packages import transformers
 from kakehashi.inference.torch_engine import source_tensors
 from kakehashi.symbols import BOS, EOS, PAD
@@ -44,6 +44,10 @@ class HuggingFaceEngine:
         """Places of the lines that the folder's own tokenizer does not take for these pieces."""
         found = self._tokenizer(list(lines))["input_ids"]
         return [i for i, row in enumerate(rows) if found[i] != [*row, EOS]]
+
+    def each(self, work: Callable[[T], R], batches: Sequence[T]) -> Iterator[R]:
+        """See ``Engine``: one after the other."""
+        return map(work, batches)
 
     @torch.inference_mode()
     def search(
