@@ -30,7 +30,7 @@ def own(memory: Memory, sentence: int, hypothesis: int) -> list[int]:
     assert (value == -key[:, :, :1]).all()
     numbers = key[0, :, 0]
     if memory.allowed is not None:
-        numbers = numbers[memory.allowed[sentence, 0, hypothesis]]
+        numbers = numbers[memory.allowed[sentence, 0, hypothesis] == 0]
     return [int(number) for number in numbers.tolist()]
 
 

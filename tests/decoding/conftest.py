@@ -53,7 +53,13 @@ class ScriptedModel(TranslationModel[ScriptState]):
     ) -> tuple[Tensor, list[Tensor]]:
         raise NotImplementedError
 
-    def start(self, encoded: Encoded, hypotheses: int = 1) -> ScriptState:
+    def spoken(self) -> None:
+        """All pieces."""
+
+    def start(
+        self, encoded: Encoded, hypotheses: int = 1, pieces: Tensor | None = None
+    ) -> ScriptState:
+        assert pieces is None
         first = encoded.annotations[:, 0, 0].int().tolist()
         return ScriptState(first, [[() for _ in range(hypotheses)] for _ in first])
 

@@ -5,7 +5,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kakehashi.decoding.candidates import FIRST, best_extensions, best_token, top_tokens
+from kakehashi.decoding.candidates import FIRST, best_column, best_extensions, top_columns
 from kakehashi.symbols import BOS, EOS, PAD, UNK
 
 
@@ -20,7 +20,7 @@ def test_what_is_never_generated_stands_before_eos() -> None:
 )
 def test_equal_logits_come_in_the_order_of_their_pieces(rows: list[list[int]], k: int) -> None:
     logits = torch.tensor(rows, dtype=torch.float32)
-    values, tokens = top_tokens(logits, k)
+    values, tokens = top_columns(logits, k)
     for row, chosen, value in zip(rows, tokens.tolist(), values.tolist(), strict=True):
         expected = sorted(range(FIRST, 17), key=lambda piece: (-row[piece], piece))[:k]
         assert chosen == expected
@@ -66,12 +66,12 @@ def test_many_pieces_are_ranked_as_a_stable_sort_ranks_them(size: int, levels: i
     logits[1, 1] = -torch.inf
     logits[1, 1, 77] = 0.0
     for k in (1, 2, 5, 30):
-        values, tokens = top_tokens(logits, k)
+        values, tokens = top_columns(logits, k)
         expected, order = logits[..., FIRST:].sort(dim=-1, descending=True, stable=True)
         assert torch.equal(values, expected[..., :k])
         assert torch.equal(tokens, order[..., :k] + FIRST)
     first = order[..., :1].flatten(0, 1) + FIRST
-    assert torch.equal(best_token(logits.flatten(0, 1)), first)
+    assert torch.equal(best_column(logits.flatten(0, 1)), first)
 
 
 @pytest.mark.parametrize("size", [5, 130, 131, 259, 260, 386, 387, 388, 514])
@@ -80,6 +80,6 @@ def test_the_best_piece_is_found_wherever_it_stands(size: int) -> None:
     logits = torch.zeros(2 * size, size)
     logits[torch.arange(size), torch.arange(size)] = 1.0
     logits[size:, :][torch.ones(size, size).triu().bool()] = 1.0
-    best = best_token(logits)[:, 0]
+    best = best_column(logits)[:, 0]
     expected = [max(piece, FIRST) for piece in range(size)]
     assert best.tolist() == expected * 2

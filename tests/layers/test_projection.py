@@ -4,6 +4,7 @@ import torch
 from torch.nn import functional as F
 
 from kakehashi.layers.projection import VocabularyProjection
+from kakehashi.symbols import EOS
 
 
 def test_nothing_is_silenced_at_first() -> None:
@@ -35,8 +36,26 @@ def test_restricting_again_starts_anew_and_is_kept_with_the_weights() -> None:
     assert torch.equal(other.silence, layer.silence)
 
 
-def test_there_are_no_offsets_until_a_piece_is_silenced() -> None:
+def test_no_piece_is_left_out_until_one_is_silenced() -> None:
     projection = VocabularyProjection(5, 7)
-    assert projection.offsets() is None
+    assert projection.spoken() is None
+    weight, offsets = projection.of(None)
+    assert weight is projection.weight
+    assert offsets is None
     projection.restrict(torch.tensor([1, 4]))
-    assert projection.offsets() is projection.silence
+    assert projection.of(None)[1] is projection.silence
+
+
+def test_the_logits_of_some_pieces_are_those_of_all_at_these_pieces() -> None:
+    torch.manual_seed(1)
+    projection = VocabularyProjection(5, 11).double()
+    projection.restrict(torch.tensor([2, 5, 7]))
+    spoken = projection.spoken()
+    assert spoken is not None
+    assert spoken.tolist() == [2, EOS, 5, 7]  # without an end there is no translation
+    h = torch.randn(13, 5, dtype=torch.float64)
+    for pieces in (spoken, torch.tensor([EOS]), torch.arange(11)):
+        logits = F.linear(h, *projection.of(pieces))
+        torch.testing.assert_close(logits, projection(h)[:, pieces])
+    projection.restrict(torch.tensor([2, EOS, 5]))
+    assert projection.of(projection.spoken())[1] is None

@@ -3,8 +3,6 @@
 Shapes: B batch, N queries, M memory tokens, H heads, Dk and Dv widths a head.
 """
 
-from dataclasses import replace
-
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
@@ -12,6 +10,7 @@ from torch.nn import functional as F
 
 from kakehashi.attention.core import attend
 from kakehashi.attention.dropout import check_probability
+from kakehashi.attention.masks import summand
 from kakehashi.attention.memory import Memory
 from kakehashi.attention.scores import make_score
 
@@ -84,7 +83,10 @@ class Attention(nn.Module):
     def prepared(self, memory: Memory) -> Memory:
         """The memory in the form that many queries, one after the other, read fastest."""
         score, key = self.score.prepared(memory.key)
-        return replace(memory, key=key.contiguous(), value=memory.value.contiguous(), score=score)
+        allowed = memory.allowed
+        if allowed is not None and allowed.dtype == torch.bool and bool(allowed.any(-1).all()):
+            allowed = summand(allowed, key.dtype)
+        return Memory(key.contiguous(), memory.value.contiguous(), allowed, score)
 
     def self_forward(
         self,

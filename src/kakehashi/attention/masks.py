@@ -1,7 +1,7 @@
 """Who may attend to whom. One polarity everywhere: True = may attend."""
 
 import torch
-from jaxtyping import Bool
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 
@@ -18,3 +18,12 @@ def needed_mask(allowed: Bool[Tensor, "B M"]) -> Bool[Tensor, "B 1 1 M"] | None:
 def causal_mask(n: int, device: torch.device | None = None) -> Bool[Tensor, "1 1 N N"]:
     """Position i may attend to positions 0 to i, never to the future."""
     return torch.ones(1, 1, n, n, dtype=torch.bool, device=device).tril()
+
+
+def summand(allowed: Bool[Tensor, "*s"], dtype: torch.dtype) -> Float[Tensor, "*s"]:
+    """The mask as what is added to scores: 0 where True, else minus infinity.
+
+    For queries each of which may attend to something. One addition is faster than barring keys
+    before the softmax and making sure after it that a query without any gets zeros.
+    """
+    return torch.zeros_like(allowed, dtype=dtype).masked_fill_(~allowed, -torch.inf)

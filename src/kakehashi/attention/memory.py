@@ -18,8 +18,8 @@ class Memory:
 
     key: Float[Tensor, "B H M Dk"]
     value: Float[Tensor, "B H M Dv"]
-    allowed: Bool[Tensor, "#B 1 #N M"] | None = None
-    """True = may be attended to; None allows all."""
+    allowed: Bool[Tensor, "#B 1 #N M"] | Float[Tensor, "#B 1 #N M"] | None = None
+    """True = may be attended to, or the ``summand`` that says the same; None allows all."""
     score: Score | None = None
     """What compares queries with keys in another form than they were projected in."""
 

@@ -5,11 +5,13 @@ and values.
 """
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from kakehashi.attention.masks import summand
 from kakehashi.attention.memory import Memory
 
 ROOM = 16
@@ -120,7 +122,14 @@ class Past:
         memory = self.store.write(layer, self.length - self.new, key, value)
         if self.ancestors is None:
             return memory
-        return replace(memory, allowed=self.ancestors.unsqueeze(1))
+        return replace(memory, allowed=self._summand)
+
+    @cached_property
+    def _summand(self) -> Float[Tensor, "B 1 K P"]:
+        """The ancestors as a mask, the same for all layers."""
+        assert self.ancestors is not None
+        assert self.store.key is not None
+        return summand(self.ancestors, self.store.key.dtype).unsqueeze(1)
 
     def select(
         self, rows: Int[Tensor, "b k"], sentences: Int[Tensor, " b"] | None = None

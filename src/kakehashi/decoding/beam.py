@@ -12,7 +12,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from kakehashi.decoding.banks import best_in_banks
-from kakehashi.decoding.candidates import Extensions, Step, best_extensions, step_of
+from kakehashi.decoding.candidates import Extensions, Pieces, Step, best_extensions, step_of
 from kakehashi.decoding.competition import Competition, let_end
 from kakehashi.decoding.config import enough
 from kakehashi.decoding.coverage import coverage_penalty
@@ -64,6 +64,8 @@ class _Search:
     coverage_penalty: float
     competition: Competition | None
     strength: float
+    pieces: Pieces
+    """What there are logits of."""
     said: list[Int[Tensor, "B K"]] = field(default_factory=list)
     """Pieces that the groups before have chosen at this step."""
 
@@ -165,9 +167,11 @@ def beam_search(
         coverage_penalty=coverage_penalty,
         competition=competition,
         strength=strength,
+        # Rules may ask for pieces that are never said otherwise.
+        pieces=Pieces.of(model.spoken() if competition is None else None),
     )
     tokens = torch.full((sentences, groups), BOS, device=device)
-    state = model.start(encoded, groups)
+    state = model.start(encoded, groups, search.pieces.numbers)
     while True:
         attention = None
         if coverage_penalty:
@@ -219,7 +223,7 @@ def _extend_group(
 ) -> Int[Tensor, "B K"]:
     """Grow the hypotheses of a group; which of its rows are continued."""
     if search.competition is None:
-        step = best_extensions(logits, group.live, search.beam)
+        step = best_extensions(logits, group.live, search.beam, search.pieces)
     else:
         step = _choose(search, search.competition, group, logits)
     first, going = step.first, step.going

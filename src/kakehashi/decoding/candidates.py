@@ -1,4 +1,7 @@
-"""The best one-piece extensions of a beam. Shapes: B sentences, R hypotheses, V vocabulary."""
+"""The best one-piece extensions of a beam.
+
+Shapes: B sentences, R hypotheses, V vocabulary, S pieces that there are logits of.
+"""
 
 from dataclasses import dataclass
 
@@ -13,6 +16,28 @@ FIRST = EOS
 """Padding, unknown and BOS stand before EOS in the vocabulary and are never generated."""
 
 ROWS = 64
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """What the columns of logits stand for."""
+
+    numbers: Int[Tensor, " S"] | None = None
+    """In ascending order; None: the whole vocabulary."""
+    first: int = FIRST
+    """The column of the first piece that may be generated, EOS."""
+
+    @classmethod
+    def of(cls, numbers: Int[Tensor, " S"] | None) -> "Pieces":
+        """These pieces, EOS among them."""
+        return cls() if numbers is None else cls(numbers, int((numbers < FIRST).sum()))
+
+    def at(self, columns: Int[Tensor, "*s"]) -> Int[Tensor, "*s"]:
+        """The pieces of some columns."""
+        return columns if self.numbers is None else self.numbers[columns]
+
+
+ALL = Pieces()
 
 
 @dataclass(frozen=True)
@@ -62,46 +87,48 @@ def step_of(ordered: Extensions, beam: int) -> Step:
     return Step(first, ordered.at(not_ending_first[:, :beam]))
 
 
-def best_token(logits: Float[Tensor, "rows V"]) -> Int[Tensor, "rows 1"]:
-    """The piece of the largest logit among those that may be generated, of equals the first."""
-    return (greatest(logits[:, FIRST:]) + FIRST).unsqueeze(1)
+def best_column(logits: Float[Tensor, "rows S"], pieces: Pieces = ALL) -> Int[Tensor, "rows 1"]:
+    """Where the largest logit of a piece that may be generated stands, of equals the first."""
+    return (greatest(logits[:, pieces.first :]) + pieces.first).unsqueeze(1)
 
 
-def top_tokens(
-    logits: Float[Tensor, "*rows V"], k: int
+def top_columns(
+    logits: Float[Tensor, "*rows S"], k: int, pieces: Pieces = ALL
 ) -> tuple[Float[Tensor, "*rows k"], Int[Tensor, "*rows k"]]:
-    """The k largest logits among the pieces that may be generated, and the pieces.
+    """The k largest logits of pieces that may be generated, and where they stand.
 
     Largest first, and of equals the lower piece first.
     """
-    values, places = stable_top(logits[..., FIRST:], k)
-    return values, places + FIRST
+    values, places = stable_top(logits[..., pieces.first :], k)
+    return values, places + pieces.first
 
 
 def log_probabilities(
-    logits: Float[Tensor, "B R V"], tokens: Int[Tensor, "B R k"]
+    logits: Float[Tensor, "B R S"], columns: Int[Tensor, "B R k"]
 ) -> Float[Tensor, "B R k"]:
-    """The log softmax of the logits, over the whole vocabulary, at some pieces.
+    """The log softmax of the logits, over all there are, in some columns.
 
     One fused pass; logsumexp, which would do, takes four and half as long again. A few rows at a
     time: what is thrown away at once should not go through memory.
     """
-    rows = zip(logits.flatten(0, 1).split(ROWS), tokens.flatten(0, 1).split(ROWS), strict=True)
+    rows = zip(logits.flatten(0, 1).split(ROWS), columns.flatten(0, 1).split(ROWS), strict=True)
     found = [part.log_softmax(-1, dtype=torch.float32).gather(-1, at) for part, at in rows]
-    return torch.cat(found).view(tokens.shape)
+    return torch.cat(found).view(columns.shape)
 
 
-def best_extensions(logits: Float[Tensor, "B R V"], live: Float[Tensor, "B R"], beam: int) -> Step:
-    """A step among the R x V extensions of every sentence at once, R at most K = ``beam``.
+def best_extensions(
+    logits: Float[Tensor, "B R S"], live: Float[Tensor, "B R"], beam: int, pieces: Pieces = ALL
+) -> Step:
+    """A step among the R x S extensions of every sentence at once, R at most K = ``beam``.
 
     Pieces compete by the log probability of the hypothesis they end, ``live`` + log softmax of the
-    logits over the whole vocabulary. Equals are taken in the order of row and piece. Of a row K + 1
+    logits over all there are. Equals are taken in the order of row and piece. Of a row K + 1
     pieces are looked at, one of which may be EOS, and of all rows 2K, of which at most R are.
     """
-    _, tokens = top_tokens(logits, beam + 1)
-    scores = live.unsqueeze(-1) + log_probabilities(logits, tokens)
+    _, columns = top_columns(logits, beam + 1, pieces)
+    scores = live.unsqueeze(-1) + log_probabilities(logits, columns)
     per_row = scores.shape[-1]
     ordered, order = scores.flatten(1).sort(dim=1, descending=True, stable=True)
     ordered, order = ordered[:, : 2 * beam], order[:, : 2 * beam]
-    token = tokens.flatten(1).gather(1, order)
+    token = pieces.at(columns.flatten(1).gather(1, order))
     return step_of(Extensions(ordered, order // per_row, token, ordered), beam)

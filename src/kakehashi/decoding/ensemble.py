@@ -1,6 +1,7 @@
 """Several models that share a vocabulary as one: the mean of what they expect.
 
-Shapes: B sentences, M source pieces, N target pieces, K hypotheses, V vocabulary.
+Shapes: B sentences, M source pieces, N target pieces, K hypotheses, V vocabulary,
+S pieces that a search asks for.
 """
 
 import math
@@ -85,22 +86,30 @@ class Ensemble(TranslationModel[list[Any]]):
         """Log of the mean probability of the token after each target token, teacher-forced."""
         return _mean([model(source, allowed, target) for model in self.members])
 
-    def start(self, encoded: Encoded, hypotheses: int = 1) -> list[Any]:
+    def spoken(self) -> Int[Tensor, " S"] | None:
+        """The pieces that any of the models ever says."""
+        each = [model.spoken() for model in self.members]
+        some = [pieces for pieces in each if pieces is not None]
+        return torch.cat(some).unique() if len(some) == len(each) else None
+
+    def start(
+        self, encoded: Encoded, hypotheses: int = 1, pieces: Int[Tensor, " S"] | None = None
+    ) -> list[Any]:
         """The models' states before the first step."""
         assert isinstance(encoded, EnsembleEncoded)
         parts = zip(self.members, encoded.parts, strict=True)
-        return [model.start(part, hypotheses) for model, part in parts]
+        return [model.start(part, hypotheses, pieces) for model, part in parts]
 
     def step(
         self, tokens: Int[Tensor, "B K"], state: list[Any]
-    ) -> tuple[Float[Tensor, "B K V"], list[Any]]:
+    ) -> tuple[Float[Tensor, "B K S"], list[Any]]:
         """Log of the mean probability of each next token, and the states after it."""
         stepped = [model.step(tokens, own) for model, own in zip(self.members, state, strict=True)]
         return _mean([logits for logits, _ in stepped]), [after for _, after in stepped]
 
     def attending_step(
         self, tokens: Int[Tensor, "B K"], state: list[Any]
-    ) -> tuple[Float[Tensor, "B K V"], list[Any], Float[Tensor, "B K M"]]:
+    ) -> tuple[Float[Tensor, "B K S"], list[Any], Float[Tensor, "B K M"]]:
         """``step``, and the mean of how the models attend."""
         stepped = [
             model.attending_step(tokens, own)

@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from kakehashi.decoding.candidates import best_token, log_probabilities
+from kakehashi.decoding.candidates import Pieces, best_column, log_probabilities
 from kakehashi.decoding.competition import Competition, let_end
 from kakehashi.decoding.hypothesis import Hypothesis
 from kakehashi.models.interface import Encoded, TranslationModel
@@ -39,13 +39,16 @@ def greedy_search(
     competing = log_probability
     ids = torch.zeros(sentences, 0, dtype=torch.int64, device=device)
     tokens = torch.full((sentences, 1), BOS, device=device)
-    state = model.start(encoded, 1)
+    # Rules may ask for pieces that are never said otherwise.
+    pieces = Pieces.of(model.spoken() if competition is None else None)
+    state = model.start(encoded, 1, pieces.numbers)
     while True:
         logits, state = model.step(tokens, state)
         if competition is None:
-            token = best_token(logits[:, 0])
+            column = best_column(logits[:, 0], pieces)
+            token = pieces.at(column)
             if scored:
-                own = log_probabilities(logits, token.unsqueeze(1))
+                own = log_probabilities(logits, column.unsqueeze(1))
                 log_probability = log_probability + own[:, 0, 0]
                 competing = log_probability
         else:
@@ -60,10 +63,10 @@ def greedy_search(
         done = ended | (limit <= ids.shape[1])
         if bool(done.any()):
             for row in done.nonzero().flatten().tolist():
-                pieces, finished = tuple(ids[row].tolist()), bool(ended[row])
+                said, finished = tuple(ids[row].tolist()), bool(ended[row])
                 total = float(log_probability[row])
-                score = float(competing[row] / len(pieces) ** length_penalty)
-                content = pieces[:-1] if finished else pieces
+                score = float(competing[row] / len(said) ** length_penalty)
+                content = said[:-1] if finished else said
                 found[int(sentence[row])] = [Hypothesis(content, score, total, finished)]
             kept = (~done).nonzero().flatten()
             if not len(kept):

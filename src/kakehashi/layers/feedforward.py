@@ -37,6 +37,6 @@ class FeedForward(nn.Module):
         elif self.activation == "gelu":
             hidden = F.gelu(inner)
         else:
-            hidden = F.relu(inner)
+            hidden = F.relu(inner, inplace=True)
         result: Tensor = self.outer(drop(hidden, self.dropout, self.training))
         return result

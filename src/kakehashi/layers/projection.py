@@ -5,6 +5,8 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from kakehashi.symbols import EOS
+
 SILENT = -30.0
 """Logit offset of a silenced piece: it divides the odds of saying it by 1e13. Finite, so
 that a reference that holds such a piece after all has a loss."""
@@ -29,9 +31,26 @@ class VocabularyProjection(nn.Linear):
         """The logits."""
         return F.linear(input, self.weight, self.silence)
 
-    def offsets(self) -> Float[Tensor, " V"] | None:
-        """``silence``, or None where it is all zero and need not be added to every logit."""
-        return self.silence if bool(self.silence.any()) else None
+    def spoken(self) -> Int[Tensor, " S"] | None:
+        """The pieces that are not silenced, EOS always among them, in ascending order.
+
+        None where none is silenced.
+        """
+        spoken = self.silence > SILENT
+        spoken[EOS] = True
+        return None if bool(spoken.all()) else spoken.nonzero().flatten()
+
+    def of(
+        self, pieces: Int[Tensor, " S"] | None
+    ) -> tuple[Float[Tensor, "S D"], Float[Tensor, " S"] | None]:
+        """Weight and offsets of the logits of some pieces, or of all, for ``F.linear``.
+
+        The offsets are None where they are all zero and need not be added to every logit.
+        """
+        weight, offsets = self.weight, self.silence
+        if pieces is not None:
+            weight, offsets = weight.index_select(0, pieces), offsets.index_select(0, pieces)
+        return weight, offsets if bool(offsets.any()) else None
 
     def restrict(self, spoken: Int[Tensor, " S"]) -> None:
         """Silence every piece but these."""

@@ -112,14 +112,26 @@ class TranslationModel(nn.Module, ABC, Generic[StateT]):
         logits: Tensor = self.output(self.features(source, allowed, target))
         return logits
 
+    def spoken(self) -> Int[Tensor, " S"] | None:
+        """The pieces that are ever said, in ascending order, EOS among them; None: all may be.
+
+        All others together have less probability than float32 can tell from none.
+        """
+        return self.output.spoken()
+
     @abstractmethod
-    def start(self, encoded: Encoded, hypotheses: int = 1) -> StateT:
-        """State before the first step, with ``hypotheses`` equal rows for each sentence."""
+    def start(
+        self, encoded: Encoded, hypotheses: int = 1, pieces: Int[Tensor, " S"] | None = None
+    ) -> StateT:
+        """State before the first step, with ``hypotheses`` equal rows for each sentence.
+
+        Each step will give logits of ``pieces``, in their order, or of all V where that is None.
+        """
 
     @abstractmethod
     def step(
         self, tokens: Int[Tensor, "B K"], state: StateT
-    ) -> tuple[Float[Tensor, "B K V"], StateT]:
+    ) -> tuple[Float[Tensor, "B K S"], StateT]:
         """Feed each hypothesis its last token; logits of the next one, and the state after it.
 
         The state that was handed in stays as it is: one may go on from it again.
@@ -128,7 +140,7 @@ class TranslationModel(nn.Module, ABC, Generic[StateT]):
     @abstractmethod
     def attending_step(
         self, tokens: Int[Tensor, "B K"], state: StateT
-    ) -> tuple[Float[Tensor, "B K V"], StateT, Float[Tensor, "B K M"]]:
+    ) -> tuple[Float[Tensor, "B K S"], StateT, Float[Tensor, "B K M"]]:
         """``step``, and how each hypothesis attends to the source as it reads its last token.
 
         One distribution over the source, that of the layer and the head (or the mean of all) which

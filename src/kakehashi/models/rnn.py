@@ -1,7 +1,7 @@
 """RNNsearch (Bahdanau, Cho and Bengio, 2015): translation that learns to align.
 
 Equation numbers are the paper's. Shapes: B sentences, M source tokens, N target tokens,
-K hypotheses, n hidden units, A = 2n width of an annotation.
+K hypotheses, S pieces that a search asks for, n hidden units, A = 2n width of an annotation.
 """
 
 import math
@@ -30,8 +30,8 @@ class RNNState:
     memory: Memory
     """Rows are sentences; values are what the gates and the readout take from each annotation."""
     hidden: Float[Tensor, "B K n"]
-    silence: Float[Tensor, " V"] | None
-    """The output's offsets."""
+    output: tuple[Float[Tensor, "S D"], Float[Tensor, " S"] | None]
+    """The projection to the pieces that are asked for."""
 
 
 class RNNSearch(TranslationModel[RNNState]):
@@ -105,9 +105,9 @@ class RNNSearch(TranslationModel[RNNState]):
         )
         return Encoded(drop(annotations, self.dropout, self.training), allowed)
 
-    def _start(self, encoded: Encoded) -> tuple[Memory, Tensor]:
+    def _start(self, encoded: Encoded, mask: Tensor | None) -> tuple[Memory, Tensor]:
         """The memory, and s_0 = tanh(W_s h_1) from the backward state at the first word (A.2.2)."""
-        memory = self.attention.memory(encoded.annotations, padding_mask(encoded.allowed))
+        memory = self.attention.memory(encoded.annotations, mask)
         backward = encoded.annotations[:, 0, self.config.d_hidden :]
         return memory, torch.tanh(self.initial(backward))
 
@@ -132,7 +132,7 @@ class RNNSearch(TranslationModel[RNNState]):
     def _decode(
         self, encoded: Encoded, target: Tensor, return_weights: bool
     ) -> tuple[Tensor, list[Tensor]]:
-        memory, hidden = self._start(encoded)
+        memory, hidden = self._start(encoded, padding_mask(encoded.allowed))
         hidden = hidden.unsqueeze(1)
         words = self._embed(self.target_table, target)
         states, contexts, maps = [], [], []
@@ -165,29 +165,28 @@ class RNNSearch(TranslationModel[RNNState]):
         own = self.config.d_hidden + self.config.d_embedding
         return self.readout.weight[:, :own], self.readout.weight[:, own:]
 
-    def start(self, encoded: Encoded, hypotheses: int = 1) -> RNNState:
+    def start(
+        self, encoded: Encoded, hypotheses: int = 1, pieces: Int[Tensor, " S"] | None = None
+    ) -> RNNState:
         """State before the first step, with ``hypotheses`` equal rows for each sentence."""
-        memory, hidden = self._start(encoded)
+        memory, hidden = self._start(encoded, needed_mask(encoded.allowed))
         # The context is a mixture, and all that reads it is linear: so annotations are multiplied
         # once, before they are mixed, and no context at any step.
         uses = torch.cat([self.context_gates.weight, self._readout_parts()[1]])
-        memory = replace(
-            self.attention.prepared(memory),
-            value=F.linear(encoded.annotations, uses).unsqueeze(1),
-            allowed=needed_mask(encoded.allowed),
-        )
+        value = F.linear(encoded.annotations, uses).unsqueeze(1)
+        memory = replace(self.attention.prepared(memory), value=value)
         hidden = hidden.unsqueeze(1).expand(-1, hypotheses, -1)
-        return RNNState(memory, hidden, self.output.offsets())
+        return RNNState(memory, hidden, self.output.of(pieces))
 
     def step(
         self, tokens: Int[Tensor, "B K"], state: RNNState
-    ) -> tuple[Float[Tensor, "B K V"], RNNState]:
+    ) -> tuple[Float[Tensor, "B K S"], RNNState]:
         """Feed each hypothesis its last token; logits of the next one, and the state after it."""
         return self._step(tokens, state, return_weights=False)[:2]
 
     def attending_step(
         self, tokens: Int[Tensor, "B K"], state: RNNState
-    ) -> tuple[Float[Tensor, "B K V"], RNNState, Float[Tensor, "B K M"]]:
+    ) -> tuple[Float[Tensor, "B K S"], RNNState, Float[Tensor, "B K M"]]:
         """``step``, and the alignment weights [B K M] that it read the source with."""
         logits, state, weights = self._step(tokens, state, return_weights=True)
         assert weights is not None
@@ -202,7 +201,7 @@ class RNNSearch(TranslationModel[RNNState]):
         hidden = self.cell(self.word_gates(words) + gates, state.hidden)
         own = F.linear(torch.cat([hidden, words], -1), self._readout_parts()[0], self.readout.bias)
         read = drop(maxout(own + read), self.dropout, self.training)
-        logits = F.linear(read, self.output.weight, state.silence)
+        logits = F.linear(read, *state.output)
         return logits, replace(state, hidden=hidden), weights
 
     def select(

@@ -1,6 +1,7 @@
 """The Transformer (Vaswani et al., 2017): two stacks of sublayers around one attention.
 
-Shapes: B sentences, M source tokens, N target tokens, K hypotheses, H heads, D model width.
+Shapes: B sentences, M source tokens, N target tokens, K hypotheses, H heads, D model width,
+S pieces that a search asks for.
 """
 
 from collections.abc import Iterator
@@ -40,8 +41,8 @@ class TransformerState:
     position: int
     joints: list[Joint]
     """Each self-attention's projections, put together once for all steps."""
-    silence: Float[Tensor, " V"] | None
-    """The output's offsets."""
+    output: tuple[Float[Tensor, "S D"], Float[Tensor, " S"] | None]
+    """The projection to the pieces that are asked for."""
 
 
 def _attention(config: TransformerConfig) -> Attention:
@@ -263,7 +264,9 @@ class Transformer(TranslationModel[TransformerState]):
                 cross_maps.append(cross_weights)
         return self.decoder_norm(x), self_maps, cross_maps
 
-    def start(self, encoded: Encoded, hypotheses: int = 1) -> TransformerState:
+    def start(
+        self, encoded: Encoded, hypotheses: int = 1, pieces: Int[Tensor, " S"] | None = None
+    ) -> TransformerState:
         """State before the first step, with ``hypotheses`` equal rows for each sentence."""
         del hypotheses  # nothing has been said yet: the past takes its rows from the first step
         joints = [layer.self_attention.joint() for layer in self._decoder_layers()]
@@ -272,18 +275,18 @@ class Transformer(TranslationModel[TransformerState]):
             Past.empty(len(self.decoder)),
             position=0,
             joints=joints,
-            silence=self.output.offsets(),
+            output=self.output.of(pieces),
         )
 
     def step(
         self, tokens: Int[Tensor, "B K"], state: TransformerState
-    ) -> tuple[Float[Tensor, "B K V"], TransformerState]:
+    ) -> tuple[Float[Tensor, "B K S"], TransformerState]:
         """Feed each hypothesis its last token; logits of the next one, and the state after it."""
         return self._step(tokens, state, attending=None)[:2]
 
     def attending_step(
         self, tokens: Int[Tensor, "B K"], state: TransformerState
-    ) -> tuple[Float[Tensor, "B K V"], TransformerState, Float[Tensor, "B K M"]]:
+    ) -> tuple[Float[Tensor, "B K S"], TransformerState, Float[Tensor, "B K M"]]:
         """``step``, and the cross-attention that ``alignment`` names."""
         logits, state, weights = self._step(tokens, state, attending=self.alignment.layer - 1)
         assert weights is not None
@@ -301,7 +304,7 @@ class Transformer(TranslationModel[TransformerState]):
             x, weights = layer.step(x, number, past, memory, joint, return_weights=asked)
             if asked:
                 wanted = weights
-        logits = F.linear(self.decoder_norm(x), self.output.weight, state.silence)
+        logits = F.linear(self.decoder_norm(x), *state.output)
         return logits, replace(state, past=past, position=state.position + 1), wanted
 
     def select(

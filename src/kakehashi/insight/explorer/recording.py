@@ -57,9 +57,14 @@ class Recorded(TranslationModel[Any]):
         """As the model has them."""
         return self.model.attending_features(source, allowed, target)
 
-    def start(self, encoded: Encoded, hypotheses: int = 1) -> Any:
+    def spoken(self) -> None:
+        """All pieces: what is recorded is looked up by a piece's own number."""
+
+    def start(
+        self, encoded: Encoded, hypotheses: int = 1, pieces: Int[Tensor, " S"] | None = None
+    ) -> Any:
         """The model's state before the first step."""
-        return self.model.start(encoded, hypotheses)
+        return self.model.start(encoded, hypotheses, pieces)
 
     def step(self, tokens: Int[Tensor, "B K"], state: Any) -> tuple[Float[Tensor, "B K V"], Any]:
         """The model's step."""
