@@ -5,7 +5,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kakehashi.decoding.candidates import FIRST, best_column, best_extensions, top_columns
+from kakehashi.decoding.candidates import FIRST, Pieces, best_column, best_extensions
+from kakehashi.decoding.ranking import RankedRows, stable_top
 from kakehashi.symbols import BOS, EOS, PAD, UNK
 
 
@@ -18,13 +19,11 @@ def test_what_is_never_generated_stands_before_eos() -> None:
     rows=st.lists(st.lists(st.integers(-2, 2), min_size=17, max_size=17), min_size=1, max_size=5),
     k=st.integers(1, 20),
 )
-def test_equal_logits_come_in_the_order_of_their_pieces(rows: list[list[int]], k: int) -> None:
-    logits = torch.tensor(rows, dtype=torch.float32)
-    values, tokens = top_columns(logits, k)
-    for row, chosen, value in zip(rows, tokens.tolist(), values.tolist(), strict=True):
-        expected = sorted(range(FIRST, 17), key=lambda piece: (-row[piece], piece))[:k]
-        assert chosen == expected
-        assert value == [row[piece] for piece in expected]
+def test_equals_come_in_the_order_of_their_places(rows: list[list[int]], k: int) -> None:
+    values, places = stable_top(torch.tensor(rows, dtype=torch.float32), k)
+    for row, chosen, value in zip(rows, places.tolist(), values.tolist(), strict=True):
+        assert chosen == sorted(range(17), key=lambda place: (-row[place], place))[:k]
+        assert value == [row[place] for place in chosen]
 
 
 @given(seed=st.integers(0, 10**6), beam=st.integers(1, 40))
@@ -66,12 +65,52 @@ def test_many_pieces_are_ranked_as_a_stable_sort_ranks_them(size: int, levels: i
     logits[1, 1] = -torch.inf
     logits[1, 1, 77] = 0.0
     for k in (1, 2, 5, 30):
-        values, tokens = top_columns(logits, k)
-        expected, order = logits[..., FIRST:].sort(dim=-1, descending=True, stable=True)
+        values, tokens = stable_top(logits, k)
+        expected, order = logits.sort(dim=-1, descending=True, stable=True)
         assert torch.equal(values, expected[..., :k])
-        assert torch.equal(tokens, order[..., :k] + FIRST)
-    first = order[..., :1].flatten(0, 1) + FIRST
-    assert torch.equal(best_column(logits.flatten(0, 1)), first)
+        assert torch.equal(tokens, order[..., :k])
+    first = logits[..., FIRST:].sort(dim=-1, descending=True, stable=True).indices[..., :1] + FIRST
+    assert torch.equal(best_column(logits.flatten(0, 1)), first.flatten(0, 1))
+
+
+@pytest.mark.parametrize("size", [53, 256, 257, 331, 1000, 3001])
+@pytest.mark.parametrize("levels", [2, 40, 10**6])
+@pytest.mark.parametrize("rows", [1, 2, 5])
+def test_a_sentences_rows_are_ranked_among_each_other(size: int, levels: int, rows: int) -> None:
+    generator = torch.Generator().manual_seed(size + levels + rows)
+    scores = torch.randint(levels, (7, rows, size), generator=generator).float()
+    scores[1, -1] = -torch.inf
+    scores[1, -1, 42] = 0.0
+    scores[2, 0, size - 1] = scores[3, -1, FIRST] = float(levels)
+    plus = torch.randint(-3, 3, (7, rows), generator=generator).float()
+    plus[4, 1:] = -torch.inf
+    for first in (0, FIRST):
+        ranked = RankedRows(scores, first)
+        every = scores[..., first:] + plus.unsqueeze(-1)
+        expected, order = every.flatten(1).sort(dim=1, descending=True, stable=True)
+        for k in (1, 2, 10, 24, 70):
+            values, row, piece = ranked.best(plus, k)
+            assert torch.equal(values, expected[:, :k])
+            assert torch.equal(row, order[:, :k] // (size - first))
+            assert torch.equal(piece, order[:, :k] % (size - first) + first)
+        peak = scores.gather(-1, ranked.greatest().unsqueeze(-1)).squeeze(-1)
+        assert torch.equal(peak, scores[..., first:].amax(dim=-1))
+
+
+def test_of_some_pieces_the_extensions_are_told_by_the_pieces_own_numbers() -> None:
+    """As if all others had no probability at all."""
+    logits = torch.randn(2, 3, 700)
+    some = torch.tensor(sorted({UNK, EOS, *range(5, 700, 2)}))
+    alone = logits.clone()
+    alone[..., [piece for piece in range(700) if piece not in some]] = -torch.inf
+    live = -torch.rand(2, 3)
+    step = best_extensions(logits[..., some], live, 5, Pieces.of(some))
+    expected = best_extensions(alone, live, 5)
+    assert torch.equal(step.first.token, expected.first.token)
+    assert torch.equal(step.going.row, expected.going.row)
+    torch.testing.assert_close(step.first.competing, expected.first.competing)
+    best = best_column(logits[:, 0, some], Pieces.of(some))
+    assert torch.equal(some[best], best_column(alone[:, 0]))
 
 
 @pytest.mark.parametrize("size", [5, 130, 131, 259, 260, 386, 387, 388, 514])

@@ -18,7 +18,7 @@ from kakehashi.decoding.config import enough
 from kakehashi.decoding.coverage import coverage_penalty
 from kakehashi.decoding.finished import Finished
 from kakehashi.decoding.hypothesis import Hypothesis
-from kakehashi.decoding.ranking import best_of_rows
+from kakehashi.decoding.ranking import RankedRows
 from kakehashi.models.interface import Encoded, TranslationModel
 from kakehashi.symbols import BOS, EOS, PAD
 
@@ -289,7 +289,8 @@ def _choose(
         )
         step = Step(extensions(*first), extensions(*going))
     else:
-        step = step_of(extensions(*best_of_rows(ranked, 2 * search.beam)), search.beam)
+        _, *best = RankedRows(ranked).best(torch.zeros_like(group.live), 2 * search.beam)
+        step = step_of(extensions(*best), search.beam)
     if len(search.groups) > 1:
         search.said += [_said(step.first, True), _said(step.going, False)]
     return step

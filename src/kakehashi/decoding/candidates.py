@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from kakehashi.decoding.ranking import greatest, stable_top
+from kakehashi.decoding.ranking import RankedRows, greatest
 from kakehashi.symbols import EOS
 
 FIRST = EOS
@@ -92,17 +92,6 @@ def best_column(logits: Float[Tensor, "rows S"], pieces: Pieces = ALL) -> Int[Te
     return (greatest(logits[:, pieces.first :]) + pieces.first).unsqueeze(1)
 
 
-def top_columns(
-    logits: Float[Tensor, "*rows S"], k: int, pieces: Pieces = ALL
-) -> tuple[Float[Tensor, "*rows k"], Int[Tensor, "*rows k"]]:
-    """The k largest logits of pieces that may be generated, and where they stand.
-
-    Largest first, and of equals the lower piece first.
-    """
-    values, places = stable_top(logits[..., pieces.first :], k)
-    return values, places + pieces.first
-
-
 def log_probabilities(
     logits: Float[Tensor, "B R S"], columns: Int[Tensor, "B R k"]
 ) -> Float[Tensor, "B R k"]:
@@ -122,13 +111,18 @@ def best_extensions(
     """A step among the R x S extensions of every sentence at once, R at most K = ``beam``.
 
     Pieces compete by the log probability of the hypothesis they end, ``live`` + log softmax of the
-    logits over all there are. Equals are taken in the order of row and piece. Of a row K + 1
-    pieces are looked at, one of which may be EOS, and of all rows 2K, of which at most R are.
+    logits over all there are. Equals are taken in the order of row and piece. 2K of them are looked
+    at, of which at most R end.
     """
-    _, columns = top_columns(logits, beam + 1, pieces)
-    scores = live.unsqueeze(-1) + log_probabilities(logits, columns)
-    per_row = scores.shape[-1]
-    ordered, order = scores.flatten(1).sort(dim=1, descending=True, stable=True)
-    ordered, order = ordered[:, : 2 * beam], order[:, : 2 * beam]
-    token = pieces.at(columns.flatten(1).gather(1, order))
-    return step_of(Extensions(ordered, order // per_row, token, ordered), beam)
+    rows = RankedRows(logits, pieces.first)
+    # log softmax = (logit - greatest) - log sum, where the greatest has no more than its - log sum:
+    # known there, it is known everywhere, to the last digit in this order of operations.
+    peak = rows.greatest().unsqueeze(-1)
+    share = log_probabilities(logits, peak)[..., 0]
+    greatest = logits.gather(-1, peak)[..., 0].to(share.dtype)
+    _, row, column = rows.best(live + share - greatest, 2 * beam)
+    logit = logits.flatten(1).gather(1, row * logits.shape[-1] + column).to(share.dtype)
+    scores = live.gather(1, row) + ((logit - greatest.gather(1, row)) + share.gather(1, row))
+    scores, order = scores.sort(dim=1, descending=True, stable=True)
+    token = pieces.at(column.gather(1, order))
+    return step_of(Extensions(scores, row.gather(1, order), token, scores), beam)
