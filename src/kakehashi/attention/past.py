@@ -15,7 +15,7 @@ from kakehashi.attention.masks import summand
 from kakehashi.attention.memory import Memory
 
 ROOM = 16
-"""Steps there is room for at first."""
+"""Steps there is room for at first, unless somebody knows better."""
 
 
 class _Store:
@@ -33,9 +33,10 @@ class _Store:
         if self.key is None or self.value is None:
             self.key, self.value = self._empty(key), self._empty(value)
         end = first + key.shape[2]
-        self.key[layer, :, :, first:end] = key.detach()
-        self.value[layer, :, :, first:end] = value.detach()
-        return Memory(self.key[layer, :, :, :end], self.value[layer, :, :, :end])
+        keys, values = self.key[layer], self.value[layer]
+        keys[:, :, first:end].copy_(key.detach())
+        values[:, :, first:end].copy_(value.detach())
+        return Memory(keys[:, :, :end], values[:, :, :end])
 
     def _empty(self, like: Tensor) -> Tensor:
         sentences, heads, _, width = like.shape
@@ -96,11 +97,13 @@ class Past:
     """P, the places taken."""
     new: int = 0
     """The last of them, K: the pieces said at this step, a place for each hypothesis."""
+    steps: int = ROOM
+    """How many there is room for at first."""
 
     @classmethod
-    def empty(cls, layers: int) -> "Past":
-        """Nothing has been said."""
-        return cls(_Store(0, layers))
+    def empty(cls, layers: int, steps: int = ROOM) -> "Past":
+        """Nothing has been said; about so many steps are to come."""
+        return cls(_Store(0, layers), steps=steps)
 
     def extend(self, sentences: int, hypotheses: int, device: torch.device) -> "Past":
         """The past with a new piece of each hypothesis, to be given by ``remember``."""
@@ -113,7 +116,8 @@ class Past:
                 ancestors = own.new_ones(sentences, hypotheses, past.length)
             ancestors = torch.cat([ancestors, own], dim=2)
         past.store.taken += hypotheses
-        return Past(past.store, ancestors, past.length + hypotheses, hypotheses)
+        length = past.length + hypotheses
+        return replace(past, ancestors=ancestors, length=length, new=hypotheses)
 
     def remember(
         self, layer: int, key: Float[Tensor, "B H K Dk"], value: Float[Tensor, "B H K Dv"]
@@ -149,7 +153,7 @@ class Past:
         store = self.store
         if sentences is not None:
             store = store.copy(store.room, self.length, sentences)
-        return Past(store, ancestors, self.length)
+        return replace(self, store=store, ancestors=ancestors, new=0)
 
     def _with_room(self, more: int) -> "Past":
         """This past where the next ``more`` places can be written.
@@ -164,8 +168,8 @@ class Past:
             used = self.ancestors.any(dim=1)
             most = int(used.sum(dim=1).max())
             if 3 * most <= 2 * self.length:
-                return self._reduced(used, most, max(ROOM * more, 2 * most))
-        room = max(ROOM * more, 2 * self.length)
+                return self._reduced(used, most, max(self.steps * more, 2 * most))
+        room = max(self.steps * more, 2 * self.length)
         return replace(self, store=self.store.copy(room, self.length))
 
     def _reduced(self, used: Bool[Tensor, "B P"], most: int, room: int) -> "Past":
@@ -178,4 +182,4 @@ class Past:
         places = order[:, :most]
         index = places.unsqueeze(1).expand(-1, self.ancestors.shape[1], -1)
         store = self.store.copy(room, self.length, places=places)
-        return Past(store, self.ancestors.gather(2, index), most)
+        return replace(self, store=store, ancestors=self.ancestors.gather(2, index), length=most)

@@ -62,12 +62,10 @@ def greedy_search(
         ended = token[:, 0] == EOS
         done = ended | (limit <= ids.shape[1])
         if bool(done.any()):
-            for row in done.nonzero().flatten().tolist():
-                said, finished = tuple(ids[row].tolist()), bool(ended[row])
-                total = float(log_probability[row])
-                score = float(competing[row] / len(said) ** length_penalty)
-                content = said[:-1] if finished else said
-                found[int(sentence[row])] = [Hypothesis(content, score, total, finished)]
+            score = competing / ids.shape[1] ** length_penalty
+            columns = (sentence, ids, score, log_probability, ended)
+            for place, said, *rest in zip(*(c[done].tolist() for c in columns), strict=True):
+                found[place] = [_hypothesis(said, *rest)]
             kept = (~done).nonzero().flatten()
             if not len(kept):
                 return found
@@ -76,3 +74,9 @@ def greedy_search(
             state = model.select(state, kept.unsqueeze(1), kept)
             token = token[kept]
         tokens = token
+
+
+def _hypothesis(
+    said: list[int], score: float, log_probability: float, finished: bool
+) -> Hypothesis:
+    return Hypothesis(tuple(said[:-1] if finished else said), score, log_probability, finished)

@@ -1,5 +1,6 @@
 """The residual connection around a sublayer, with its normalisation before or after."""
 
+import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
@@ -45,8 +46,9 @@ class Residual(nn.Module):
         return self._normed(x) if self.pre else x
 
     def after(self, x: Float[Tensor, "*B D"], y: Float[Tensor, "*B D"]) -> Float[Tensor, "*B D"]:
-        """The stream after the sublayer's result ``y`` is added."""
-        added = x + drop(y, self.dropout, self.training)
+        """The stream after the sublayer's result ``y`` is added; a search uses ``y`` up for it."""
+        y = drop(y, self.dropout, self.training)
+        added = x + y if torch.is_grad_enabled() else y.add_(x)
         return added if self.pre else self._normed(added)
 
     def _normed(self, x: Tensor) -> Tensor:

@@ -30,6 +30,9 @@ from kakehashi.models.interface import (
 
 Joint = tuple[Tensor, Tensor | None]
 
+MORE = 8
+"""Pieces by which few translations are longer than their source: no room for them at first."""
+
 
 @dataclass(frozen=True)
 class TransformerState:
@@ -272,7 +275,7 @@ class Transformer(TranslationModel[TransformerState]):
         joints = [layer.self_attention.joint() for layer in self._decoder_layers()]
         return TransformerState(
             self._memories(encoded),
-            Past.empty(len(self.decoder)),
+            Past.empty(len(self.decoder), steps=encoded.allowed.shape[1] + MORE),
             position=0,
             joints=joints,
             output=self.output.of(pieces),
