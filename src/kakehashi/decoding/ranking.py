@@ -145,7 +145,7 @@ class RankedRows:
 
         They stand in the k columns of greatest maximum, of any rows, and in the rests.
         """
-        sentences, _, vocabulary = self._scores.shape
+        sentences, rows, vocabulary = self._scores.shape
         lines, pieces = self._lines, vocabulary - self._first
         greatest, column = (maxima + plus).flatten(1).topk(k + 1)
         row = column[:, :k] // COLUMNS
@@ -158,11 +158,7 @@ class RankedRows:
         rest = self._scores[..., self._end :] + plus
         values, place = torch.cat([chosen.flatten(1), rest.flatten(1)], dim=1).topk(k + 1)
         drawn = _draw(greatest, k) | _draw(values, k)
-        row, piece = _divided(torch.arange(rest[0].numel()), max(rest.shape[-1], 1))
-        rests = (row * pieces + lines * COLUMNS + piece).expand(sentences, -1)
-        found = torch.cat([places, rests], dim=1).gather(1, place[:, :k])
+        first_of_row = torch.arange(0, rows * pieces, pieces).unsqueeze(1)
+        rests = (first_of_row + torch.arange(lines * COLUMNS, pieces)).flatten()
+        found = torch.cat([places, rests.expand(sentences, -1)], dim=1).gather(1, place[:, :k])
         return values[:, :k], found, drawn
-
-
-def _divided(numbers: Tensor, by: int) -> tuple[Tensor, Tensor]:
-    return numbers // by, numbers % by

@@ -12,7 +12,7 @@ from kakehashi.data.tokenizer import Tokenizer
 from kakehashi.errors import DataError
 from kakehashi.inference.alignment import Pairs, piece_alignment, word_alignment
 from kakehashi.inference.batches import WINDOW, length_batches, windows
-from kakehashi.inference.engine import Engine, Row
+from kakehashi.inference.engine import Engine, Followed, Row
 from kakehashi.inference.line_words import line_words, piece_words
 from kakehashi.symbols import EOS
 
@@ -63,19 +63,31 @@ def scored_rows(
     engine: Engine, tokenizer: Tokenizer, rows: Sequence[Row], targets: Sequence[Row], size: int
 ) -> list[Scored]:
     """Each translation read after its source, those of like length together, ``size`` at most."""
-    lengths = [max(len(r), len(t)) + 1 for r, t in zip(rows, targets, strict=True)]
     found: dict[int, Scored] = {}
-    for batch in length_batches(lengths, size):
-        some, given = [rows[i] for i in batch], [targets[i] for i in batch]
-        for at, followed in zip(batch, engine.follow(some, given, attending=True), strict=True):
-            assert followed.attention is not None  # asked for
-            found[at] = Scored(
-                tuple(tokenizer.pieces([*targets[at], EOS])),
-                followed.log_probabilities,
-                tuple(tokenizer.pieces([*rows[at], EOS])),
-                piece_alignment(followed.attention),
-            )
+    for at, followed in _followed(engine, rows, targets, size):
+        assert followed.attention is not None  # asked for
+        found[at] = Scored(
+            tuple(tokenizer.pieces([*targets[at], EOS])),
+            followed.log_probabilities,
+            tuple(tokenizer.pieces([*rows[at], EOS])),
+            piece_alignment(followed.attention),
+        )
     return [found[at] for at in range(len(rows))]
+
+
+def _followed(
+    engine: Engine, rows: Sequence[Row], targets: Sequence[Row], size: int
+) -> Iterator[tuple[int, Followed]]:
+    """Each pair's place and what is read, attention included, in batches of at most ``size``."""
+    lengths = [max(len(r), len(t)) + 1 for r, t in zip(rows, targets, strict=True)]
+    batches = list(length_batches(lengths, size))
+
+    def follow(batch: list[int]) -> list[Followed]:
+        some, given = [rows[i] for i in batch], [targets[i] for i in batch]
+        return engine.follow(some, given, attending=True)
+
+    for batch, read in zip(batches, engine.each(follow, batches), strict=True):
+        yield from zip(batch, read, strict=True)
 
 
 def scored_pairs(
@@ -136,18 +148,15 @@ def word_attention(
     for window in windows(pairs, 1 if size == 1 else WINDOW * size):
         rows = tokenizer.encode_batch([source for source, _ in window])
         targets = tokenizer.encode_batch([target for _, target in window])
-        lengths = [max(len(r), len(t)) + 1 for r, t in zip(rows, targets, strict=True)]
         found: dict[int, npt.NDArray[np.float16]] = {}
-        for batch in length_batches(lengths, size):
-            some, given = [rows[i] for i in batch], [targets[i] for i in batch]
-            for at, followed in zip(batch, engine.follow(some, given, attending=True), strict=True):
-                assert followed.attention is not None  # asked for
-                source, target = (
-                    _membership(tokenizer, text, row)
-                    for text, row in zip(window[at], (rows[at], targets[at]), strict=True)
-                )
-                mean = target / np.maximum(target.sum(axis=0), 1.0)
-                found[at] = (mean.T @ followed.attention[:-1, :-1] @ source).astype(np.float16)
+        for at, followed in _followed(engine, rows, targets, size):
+            assert followed.attention is not None  # asked for
+            source, target = (
+                _membership(tokenizer, text, row)
+                for text, row in zip(window[at], (rows[at], targets[at]), strict=True)
+            )
+            mean = target / np.maximum(target.sum(axis=0), 1.0)
+            found[at] = (mean.T @ followed.attention[:-1, :-1] @ source).astype(np.float16)
         yield from (found[at] for at in range(len(window)))
 
 
