@@ -11,6 +11,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from kakehashi.attention import attend, attention_weights, make_score
+from kakehashi.attention.masks import summand
 
 SCORES = ("dot", "scaled_dot", "general", "additive")
 FUSED = ("dot", "scaled_dot")
@@ -304,3 +305,45 @@ def test_derivatives_are_those_of_finite_differences(name: str) -> None:
     for return_weights in (False, True):
         context = partial(attend, score, allowed=mask, return_weights=return_weights)
         assert torch.autograd.gradcheck(lambda q, k, v, f=context: f(q, k, v)[0], (q, k, v))
+
+
+@pytest.mark.parametrize("name", SCORES)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize(("n", "m"), [(1, 2), (N, M), (LONG_N, LONG_M)])
+def test_a_mask_that_is_added_says_what_one_of_truth_values_says(
+    name: str, dtype: torch.dtype, n: int, m: int
+) -> None:
+    """With the fused kernel, without it, and where products are tiny; with weights and without."""
+    score = make_score(name, H, D_K).to(dtype)
+    for shape in [s for s in mask_shapes(n, m) if s[-1] > 2]:
+        q, k, v = (tensor.detach() for tensor in draw(dtype, n=n, m=m))
+        mask = draw_mask(*shape)
+        added = summand(mask, dtype)
+        assert torch.equal(added == 0, mask)
+        expected, weights = attend(score, q, k, v, mask, return_weights=True)
+        close = {"rtol": 0.0, "atol": 1e-12 if dtype == torch.float64 else 1e-5}
+        for return_weights in (False, True):
+            context, found = attend(score, q, k, v, added, return_weights=return_weights)
+            torch.testing.assert_close(context, expected, **close)
+        assert found is not None
+        assert weights is not None
+        torch.testing.assert_close(found, weights, **close)
+        assert torch.equal(found == 0, ~mask.expand_as(found))
+
+
+@pytest.mark.parametrize("name", FUSED)
+def test_a_search_goes_without_the_kernel_where_it_is_short(name: str, kernel: list[None]) -> None:
+    score = make_score(name, H, D_K).double()
+    mask = draw_mask(B, 1, 1, LONG_M)
+
+    def calls(n: int, m: int, allowed: Tensor | None = None) -> int:
+        kernel.clear()
+        attend(score, *draw(n=n, m=m), allowed)
+        return len(kernel)
+
+    with torch.no_grad():
+        assert calls(3, LONG_M) == 0
+        assert calls(3, LONG_M, summand(mask, torch.float64)) == 0
+        assert calls(3, LONG_M, mask) == 1  # to apply it takes longer than is won
+        assert calls(1, 7) == 1  # products too small to be fast
+        assert calls(LONG_N, LONG_M) == 1

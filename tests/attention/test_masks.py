@@ -68,8 +68,10 @@ def test_a_memory_keeps_the_mask_it_was_made_with() -> None:
 
 def test_no_mask_is_needed_without_padding() -> None:
     whole = torch.ones(3, 5, dtype=torch.bool)
-    assert needed_mask(whole) is None
+    assert needed_mask(whole, torch.float64) is None
     whole[1, 4] = False
-    mask = needed_mask(whole)
+    mask = needed_mask(whole, torch.float64)
     assert mask is not None
-    assert torch.equal(mask, padding_mask(whole))
+    assert mask.dtype == torch.float64
+    assert torch.equal(mask == 0, padding_mask(whole))
+    assert mask[1, 0, 0, 4] == -torch.inf

@@ -45,6 +45,35 @@ def test_one_model_alone_is_that_model(real: Model, sentences: Pair, method: Any
         assert [h.score for h in left] == pytest.approx([h.score for h in right], abs=1e-5)
 
 
+def test_it_says_what_any_of_its_models_says(real: Model, other: Model) -> None:
+    assert Ensemble([real, other]).spoken() is None
+    real.output.restrict(torch.tensor([EOS, 7, 9]))
+    assert Ensemble([real, other]).spoken() is None  # the other one says all
+    other.output.restrict(torch.tensor([5, 9]))
+    spoken = Ensemble([real, other]).spoken()
+    assert spoken is not None
+    assert spoken.tolist() == [EOS, 5, 7, 9]
+
+
+@pytest.mark.parametrize("together", [False, True])
+@pytest.mark.parametrize("beam", [1, 4])
+@pytest.mark.parametrize("coverage", [0.0, 0.2])
+def test_pieces_that_are_never_said_need_not_be_looked_at(
+    real: Model, other: Model, sentences: Pair, together: bool, beam: int, coverage: float
+) -> None:
+    """As if all of the vocabulary had been: the same translations, the same scores."""
+    real.output.restrict(torch.arange(EOS, 29, 2))
+    other.output.restrict(torch.arange(EOS, 29, 3))
+    model = Ensemble([real, other]) if together else real
+    config = DecodingConfig(beam=beam, max_extra=3, coverage_penalty=coverage)
+    found = search(model, model.encode(*sentences), config=config, n_best=beam)
+    model.spoken = lambda: None  # type: ignore[method-assign]
+    whole = search(model, model.encode(*sentences), config=config, n_best=beam)
+    for left, right in zip(found, whole, strict=True):
+        assert [h.ids for h in left] == [h.ids for h in right]
+        assert [h.score for h in left] == pytest.approx([h.score for h in right], abs=1e-5)
+
+
 def mean_log_probability(models: list[Model], source: Tensor, allowed: Tensor, ids: Any) -> float:
     """Of pieces and EOS, with the models run teacher-forced one by one."""
     target = torch.tensor([[BOS, *ids]])

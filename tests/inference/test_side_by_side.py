@@ -1,7 +1,7 @@
 """Side by side, but as if one after the other."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -31,6 +31,11 @@ def nothing() -> None:
     """To begin with."""
 
 
+def working() -> list[threading.Thread]:
+    """Threads of a search that have not ended."""
+    return [thread for thread in threading.enumerate() if thread.name.startswith("search")]
+
+
 def test_results_come_in_order_whichever_is_ready_first() -> None:
     second = threading.Event()
 
@@ -41,22 +46,27 @@ def test_results_come_in_order_whichever_is_ready_first() -> None:
             second.set()
         return item * item
 
-    assert list(side_by_side(work, range(7), 2, nothing)) == [item * item for item in range(7)]
+    found = list(side_by_side(work, range(7), 2, nothing, nothing))
+    assert found == [item * item for item in range(7)]
 
 
 def test_as_many_as_there_are_threads_work_at_the_same_time() -> None:
     everyone = threading.Barrier(3)
     begun: list[str] = []
+    all_begun: list[int] = []
 
     def work(_: int) -> str:
         everyone.wait(PATIENCE)
         return threading.current_thread().name
 
-    names = list(
-        side_by_side(work, range(6), 3, lambda: begun.append(threading.current_thread().name))
-    )
+    def begin() -> None:
+        begun.append(threading.current_thread().name)
+
+    names = list(side_by_side(work, range(6), 3, begin, lambda: all_begun.append(len(begun))))
     assert len(set(names)) == 3
     assert sorted(begun) == sorted(set(names))
+    assert all_begun == [3]
+    assert not working()
 
 
 @pytest.mark.parametrize(("items", "threads"), [(5, 1), (1, 4), (0, 4)])
@@ -64,27 +74,31 @@ def test_alone_or_one_at_a_time_the_caller_works_himself(items: int, threads: in
     def begin() -> None:
         raise AssertionError("no thread is to begin")
 
-    found = list(side_by_side(lambda _: threading.current_thread(), range(items), threads, begin))
+    def work(_: int) -> threading.Thread:
+        return threading.current_thread()
+
+    found = list(side_by_side(work, range(items), threads, begin, begin))
     assert found == [threading.current_thread()] * items
 
 
 def test_an_error_comes_in_its_turn_and_nothing_begins_after_it() -> None:
     begun: list[int] = []
+    go_on = threading.Event()
 
     def work(item: int) -> int:
         begun.append(item)
         if item == 3:
             raise ValueError("the third")
+        assert item < 3 or go_on.wait(PATIENCE)
         return item
 
-    results = side_by_side(work, range(1000), 2, nothing)
+    results = side_by_side(work, range(1000), 2, nothing, nothing)
     assert [next(results) for _ in range(3)] == [0, 1, 2]
+    threading.Timer(0.2, go_on.set).start()
     with pytest.raises(ValueError, match="the third"):
         next(results)
-    number = len(begun)
-    assert number < 1000
-    assert threading.active_count() == 1
-    assert len(begun) == number
+    assert len(begun) <= 7  # as far ahead as is ever read
+    assert not working()
 
 
 def test_when_nobody_asks_for_more_nothing_begins_any_more() -> None:
@@ -96,15 +110,30 @@ def test_when_nobody_asks_for_more_nothing_begins_any_more() -> None:
         assert item == 0 or go_on.wait(PATIENCE)
         return item
 
-    results = side_by_side(work, range(1000), 2, nothing)
+    results = side_by_side(work, range(1000), 2, nothing, nothing)
     assert next(results) == 0
     threading.Timer(0.2, go_on.set).start()
     results.close()  # type: ignore[attr-defined]
     assert len(begun) <= 3
+    assert not working()
+
+
+def failing() -> None:
+    raise RuntimeError("not so soon")
+
+
+@pytest.mark.parametrize(("begin", "begun"), [(failing, nothing), (nothing, failing)])
+def test_nobody_waits_for_a_thread_that_cannot_begin(
+    begin: Callable[[], None], begun: Callable[[], None]
+) -> None:
+    with pytest.raises(RuntimeError):
+        list(side_by_side(str, range(9), 2, begin, begun))
+    assert not working()
 
 
 @pytest.mark.parametrize(
-    ("together", "most", "working", "share"), [(2, 8, 2, 1), (5, 4, 2, 2), (4, 2, 2, 2)]
+    ("together", "most", "batches", "workers", "share"),
+    [(2, 8, 6, 2, 1), (5, 4, 6, 2, 2), (4, 2, 6, 2, 2), (8, 8, 2, 2, 4), (3, 8, 6, 3, 1)],
 )
 def test_cores_are_shared_among_batches(
     threads: None,
@@ -112,27 +141,30 @@ def test_cores_are_shared_among_batches(
     monkeypatch: pytest.MonkeyPatch,
     together: int,
     most: int,
-    working: int,
+    batches: int,
+    workers: int,
     share: int,
 ) -> None:
     monkeypatch.setattr(torch_engine, "SIDE_BY_SIDE", most)
     engine = Translator.load(saved["transformer"]).engine
     torch.set_num_threads(together)
-    everyone = threading.Barrier(working)
+    everyone = threading.Barrier(workers)
 
     def work(_: int) -> tuple[str, int]:
         everyone.wait(PATIENCE)
         return threading.current_thread().name, torch.get_num_threads()
 
-    found = list(engine.each(work, range(2 * working)))
-    assert len({name for name, _ in found}) == working
-    assert {number for _, number in found} == {share}
-    assert torch.get_num_threads() == together
-    later: list[int] = []
+    results = engine.each(work, range(batches))
+    found = [next(results)]
+    later: list[int] = []  # while the others are still at it
     thread = threading.Thread(target=lambda: later.append(torch.get_num_threads()))
     thread.start()
     thread.join()
-    assert later == [together]
+    assert later == [torch.get_num_threads()] == [together]
+    found += results
+    assert len({name for name, _ in found}) == workers
+    assert {number for _, number in found} == {share}
+    assert torch.get_num_threads() == together
 
 
 @pytest.mark.parametrize(

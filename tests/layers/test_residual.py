@@ -86,3 +86,17 @@ def test_a_typing_error_is_no_silent_default() -> None:
         make_norm("batch", D, bias=False)
     with pytest.raises(ValueError, match="'Pre': pre or post"):
         Residual(nn.Identity(), "Pre", 0.0)
+
+
+@pytest.mark.parametrize("narrow", [torch.bfloat16, torch.float16, torch.float32])
+@pytest.mark.parametrize("position", ["pre", "post"])
+def test_the_stream_stays_as_wide_as_it_is(narrow: torch.dtype, position: str) -> None:
+    """Under autocast sublayers answer in half precision; 66,000 is more than float16 holds."""
+    residual = Residual(make_norm("layer", D, bias=True), position, 0.0).eval()
+    x, y = torch.full((B, N, D), 65_000.0), torch.linspace(900, 1_100, D).expand(B, N, D)
+    with torch.enable_grad():
+        learnt = residual.after(x, y.to(narrow))
+    with torch.no_grad():
+        searched = residual.after(x, y.to(narrow).contiguous())
+    assert learnt.dtype == searched.dtype == torch.float32
+    assert torch.equal(learnt, searched)

@@ -330,6 +330,14 @@ def test_reduced_precision_comes_close(
     torch.testing.assert_close(step[:, 1].float(), whole[:, -1], rtol=0, atol=0.2 * spread)
     logits.float().sum().backward()
     assert all(p.grad is not None and p.grad.isfinite().all() for p in model.parameters())
+    # Without gradients a search works in place, which must not make anything less precise.
+    with torch.no_grad(), torch.autocast("cpu", dtype):
+        again = model(sentences.source, sentences.allowed, sentences.target)
+        state = model.start(model.encode(sentences.source, sentences.allowed), 2)
+        for n in range(5):
+            later, state = model.step(sentences.target[:, n : n + 1].expand(-1, 2), state)
+    torch.testing.assert_close(again, logits, rtol=0, atol=0.02 * spread)
+    torch.testing.assert_close(later, step, rtol=0, atol=0.02 * spread)
 
 
 def test_dropout_in_training_and_none_in_evaluation(default_model: Model, sentences: Any) -> None:

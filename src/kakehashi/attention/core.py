@@ -47,6 +47,8 @@ def attend(
         The context of each query, and the weights if asked for, else None.
     """
     wanted = return_weights or dropout > 0.0
+    if allowed is not None and allowed.dtype != torch.bool:
+        allowed = allowed.to(q.dtype)  # with autocast a memory's need not be the queries'
     if score.scale is not None and not wanted and not _short(q, k, allowed):
         fused = F.scaled_dot_product_attention(q, k, v, attn_mask=allowed, scale=score.scale)
         return fused, None
@@ -58,8 +60,8 @@ def attend(
 def _short(q: Tensor, k: Tensor, allowed: Tensor | None) -> bool:
     """Whether the fused kernel would be slower than the plain products.
 
-    In training its backward takes 1.2 to 3 times as long for sentences of 24 tokens and fewer; in a
-    search the kernel takes 1.1 to 1.5 times as long where no boolean mask has to be applied
+    In training its backward takes up to 3 times as long for sentences of 24 tokens and fewer; in a
+    search it takes up to 1.5 times as long where no boolean mask has to be applied
     (scripts/benchmark/attention.py).
     """
     size = q.shape[2] * k.shape[2]

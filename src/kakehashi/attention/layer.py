@@ -3,6 +3,8 @@
 Shapes: B batch, N queries, M memory tokens, H heads, Dk and Dv widths a head.
 """
 
+from dataclasses import replace
+
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
@@ -10,7 +12,6 @@ from torch.nn import functional as F
 
 from kakehashi.attention.core import attend
 from kakehashi.attention.dropout import check_probability
-from kakehashi.attention.masks import summand
 from kakehashi.attention.memory import Memory
 from kakehashi.attention.scores import make_score
 
@@ -74,7 +75,9 @@ class Attention(nn.Module):
         return self._read(self._heads(self.query(query)), memory, return_weights)
 
     def memory(
-        self, source: Float[Tensor, "B M Dy"], allowed: Bool[Tensor, "#B 1 #N M"] | None = None
+        self,
+        source: Float[Tensor, "B M Dy"],
+        allowed: Bool[Tensor, "#B 1 #N M"] | Float[Tensor, "#B 1 #N M"] | None = None,
     ) -> Memory:
         """Project a sequence to keys and values, once for all queries that will read it."""
         value = source if self.value is None else self.value(source)
@@ -83,10 +86,7 @@ class Attention(nn.Module):
     def prepared(self, memory: Memory) -> Memory:
         """The memory in the form that many queries, one after the other, read fastest."""
         score, key = self.score.prepared(memory.key)
-        allowed = memory.allowed
-        if allowed is not None and allowed.dtype == torch.bool and bool(allowed.any(-1).all()):
-            allowed = summand(allowed, key.dtype)
-        return Memory(key.contiguous(), memory.value.contiguous(), allowed, score)
+        return replace(memory, key=key.contiguous(), value=memory.value.contiguous(), score=score)
 
     def self_forward(
         self,

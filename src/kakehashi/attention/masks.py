@@ -10,9 +10,14 @@ def padding_mask(allowed: Bool[Tensor, "B M"]) -> Bool[Tensor, "B 1 1 M"]:
     return allowed[:, None, None, :]
 
 
-def needed_mask(allowed: Bool[Tensor, "B M"]) -> Bool[Tensor, "B 1 1 M"] | None:
-    """``padding_mask``, or None where nothing is padded: reading is faster without one."""
-    return None if bool(allowed.all()) else padding_mask(allowed)
+def needed_mask(
+    allowed: Bool[Tensor, "B M"], dtype: torch.dtype
+) -> Float[Tensor, "B 1 1 M"] | None:
+    """What of ``padding_mask`` is needed in a search, where every sentence has a real token.
+
+    None where nothing is padded, or else its ``summand``: reading is fastest without a mask.
+    """
+    return None if bool(allowed.all()) else summand(padding_mask(allowed), dtype)
 
 
 def causal_mask(n: int, device: torch.device | None = None) -> Bool[Tensor, "1 1 N N"]:

@@ -1,7 +1,7 @@
 """Beam search for any model that can take steps.
 
 Shapes: B sentences still searched, K hypotheses of each, R before a step, L steps taken, M source
-pieces, V vocabulary.
+pieces, V vocabulary, S pieces that there are logits of (with a competition all V).
 """
 
 from dataclasses import dataclass, field
@@ -198,7 +198,7 @@ def _side_by_side(parts: list[Tensor]) -> Tensor:
 
 
 def _extend(
-    search: _Search, logits: Float[Tensor, "B R V"], attention: Float[Tensor, "B R M"] | None
+    search: _Search, logits: Float[Tensor, "B R S"], attention: Float[Tensor, "B R M"] | None
 ) -> Int[Tensor, "B K"]:
     """Grow every hypothesis by a piece; the flat rows that are continued."""
     sentences, hypotheses = logits.shape[:2]
@@ -218,7 +218,7 @@ def _extend(
 def _extend_group(
     search: _Search,
     group: _Group,
-    logits: Float[Tensor, "B R V"],
+    logits: Float[Tensor, "B R S"],
     attention: Float[Tensor, "B R M"] | None,
 ) -> Int[Tensor, "B K"]:
     """Grow the hypotheses of a group; which of its rows are continued."""

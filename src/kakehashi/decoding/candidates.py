@@ -111,8 +111,8 @@ def best_extensions(
     """A step among the R x S extensions of every sentence at once, R at most K = ``beam``.
 
     Pieces compete by the log probability of the hypothesis they end, ``live`` + log softmax of the
-    logits over all there are. Equals are taken in the order of row and piece. 2K of them are looked
-    at, of which at most R end.
+    logits over all there are. Equals are taken in the order of row and piece (of different rows, if
+    they are equal to the last digit on the way as well). 2K are looked at, of which at most R end.
     """
     rows = RankedRows(logits, pieces.first)
     # log softmax = (logit - greatest) - log sum, where the greatest has no more than its - log sum:

@@ -45,21 +45,19 @@ class TorchEngine:
         """See ``Engine``: on a CPU a batch for each of torch's threads, up to ``SIDE_BY_SIDE``.
 
         A step of a search is many small operations. A second thread makes few of them faster, and
-        all of a second batch.
+        all of a second batch. Where there are fewer batches than threads each has several.
         """
         together = torch.get_num_threads()
-        if self.device.type != "cpu" or together == 1:
+        threads = min(len(batches), together // -(-together // SIDE_BY_SIDE))
+        if self.device.type != "cpu" or threads < 2:
             return map(work, batches)
-        return self._shared(work, batches, together)
 
-    def _shared(self, work: Callable[[T], R], batches: Sequence[T], together: int) -> Iterator[R]:
-        share = -(-together // SIDE_BY_SIDE)
-        begin = partial(torch.set_num_threads, share)
-        try:
-            yield from side_by_side(work, batches, together // share, begin)
-        finally:
-            # The number counts for the thread that sets it, and for all that come later.
-            torch.set_num_threads(together)
+        def begin() -> None:
+            torch.get_num_threads()  # lest what counts for all is set at the first use
+            torch.set_num_threads(together // threads)
+
+        # The number counts for the thread that sets it, and for all that torch meets later.
+        return side_by_side(work, batches, threads, begin, partial(torch.set_num_threads, together))
 
     @torch.inference_mode()
     def search(

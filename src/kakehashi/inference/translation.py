@@ -66,7 +66,8 @@ class Translation:
     """The line's pieces, EOS last (after each part of a line that was translated in parts); there
     when ``details`` are asked for."""
     seconds: float = field(default=0.0, compare=False)
-    """Time that its decoding took, an equal share of that of the lines it was decoded with."""
+    """Time that its decoding took, an equal share of that of the lines it was decoded with. Batches
+    are decoded side by side: all lines together may have more than has passed by the clock."""
 
 
 BLANK = Translation("", 0.0, (Candidate("", 0.0, 0.0),))

@@ -48,7 +48,9 @@ class Residual(nn.Module):
     def after(self, x: Float[Tensor, "*B D"], y: Float[Tensor, "*B D"]) -> Float[Tensor, "*B D"]:
         """The stream after the sublayer's result ``y`` is added; a search uses ``y`` up for it."""
         y = drop(y, self.dropout, self.training)
-        added = x + y if torch.is_grad_enabled() else y.add_(x)
+        # With autocast y may be the narrower of the two, which must not become the stream.
+        in_place = not torch.is_grad_enabled() and x.dtype == y.dtype
+        added = y.add_(x) if in_place else x + y
         return added if self.pre else self._normed(added)
 
     def _normed(self, x: Tensor) -> Tensor:

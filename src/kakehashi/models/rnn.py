@@ -169,7 +169,9 @@ class RNNSearch(TranslationModel[RNNState]):
         self, encoded: Encoded, hypotheses: int = 1, pieces: Int[Tensor, " S"] | None = None
     ) -> RNNState:
         """State before the first step, with ``hypotheses`` equal rows for each sentence."""
-        memory, hidden = self._start(encoded, needed_mask(encoded.allowed))
+        memory, hidden = self._start(
+            encoded, needed_mask(encoded.allowed, encoded.annotations.dtype)
+        )
         # The context is a mixture, and all that reads it is linear: so annotations are multiplied
         # once, before they are mixed, and no context at any step.
         uses = torch.cat([self.context_gates.weight, self._readout_parts()[1]])

@@ -31,7 +31,9 @@ from kakehashi.models.interface import (
 Joint = tuple[Tensor, Tensor | None]
 
 MORE = 8
-"""Pieces by which few translations are longer than their source: no room for them at first."""
+"""Pieces by which few translations are longer than their source: no room for more at first."""
+MOST = 64
+"""Steps there is room for at first: of long searches' hypotheses many have the same ancestors."""
 
 
 @dataclass(frozen=True)
@@ -224,7 +226,7 @@ class Transformer(TranslationModel[TransformerState]):
         return Encoded(self.encoder_norm(x), allowed), maps
 
     def _memories(self, encoded: Encoded) -> list[Memory]:
-        mask = needed_mask(encoded.allowed)
+        mask = needed_mask(encoded.allowed, encoded.annotations.dtype)
         attentions = [layer.cross_attention for layer in self._decoder_layers()]
         return [a.prepared(a.memory(encoded.annotations, mask)) for a in attentions]
 
@@ -275,7 +277,7 @@ class Transformer(TranslationModel[TransformerState]):
         joints = [layer.self_attention.joint() for layer in self._decoder_layers()]
         return TransformerState(
             self._memories(encoded),
-            Past.empty(len(self.decoder), steps=encoded.allowed.shape[1] + MORE),
+            Past.empty(len(self.decoder), steps=min(encoded.allowed.shape[1] + MORE, MOST)),
             position=0,
             joints=joints,
             output=self.output.of(pieces),
