@@ -34,6 +34,9 @@ class Copier:
         self.rows: list[Row] = []
         self.followed = 0
 
+    def each(self, work: Any, batches: Any) -> Any:
+        return map(work, batches)
+
     def search(self, rows: Any, *, rules: Any = None, n_best: int = 1, **_: Any) -> Any:
         self.rules += rules or []
         self.rows += rows
