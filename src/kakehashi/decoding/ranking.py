@@ -33,22 +33,11 @@ def stable_top(
 ) -> tuple[Float[Tensor, "*rows k"], Int[Tensor, "*rows k"]]:
     """The k greatest of each row (all, if there are fewer) and their places, greatest first.
 
-    Of equals the first: ``Tensor.topk`` leaves their order open, so rows with a draw at the border
-    of the k are settled by a stable sort.
+    Of equals the first: ``Tensor.topk`` leaves their order open.
     """
-    k = min(k, scores.shape[-1])
-    if scores.device.type == "cpu" and k < COLUMNS <= scores.shape[-1] // (2 * (k + 1)):
-        values, places, drawn = _greatest_by_columns(scores, k)
-    else:
-        values, places = scores.topk(min(k + 1, scores.shape[-1]))
-        drawn = _draw(values, k)
-        values, places = values[..., :k], places[..., :k]
-    if bool(drawn.any()):
-        ordered, order = scores[drawn].sort(dim=-1, descending=True, stable=True)
-        values[drawn], places[drawn] = ordered[..., :k], order[..., :k]
-    places, order = places.sort(dim=-1)
-    values, order = values.gather(-1, order).sort(dim=-1, descending=True, stable=True)
-    return values, places.gather(-1, order)
+    alone = scores.reshape(-1, 1, scores.shape[-1])
+    values, _, places = RankedRows(alone).best(alone.new_zeros(alone.shape[:2]), k)
+    return values.view(*scores.shape[:-1], -1), places.view(*scores.shape[:-1], -1)
 
 
 def _draw(values: Float[Tensor, "*rows n"], k: int) -> Bool[Tensor, "*rows"]:
@@ -56,28 +45,6 @@ def _draw(values: Float[Tensor, "*rows n"], k: int) -> Bool[Tensor, "*rows"]:
     if values.shape[-1] <= k:
         return torch.zeros_like(values[..., 0], dtype=torch.bool)
     return values[..., k - 1] == values[..., k]
-
-
-def _greatest_by_columns(
-    scores: Float[Tensor, "*rows V"], k: int
-) -> tuple[Float[Tensor, "*rows k"], Int[Tensor, "*rows k"], Bool[Tensor, "*rows"]]:
-    """``scores.topk(k)``, and in which rows a draw leaves it open, in a third of the time.
-
-    A row is read as a table of ``COLUMNS`` columns: the k greatest stand in the k columns (and the
-    rest that fills no line of the table) of greatest maximum.
-    """
-    lines = scores.shape[-1] // COLUMNS
-    table = scores[..., : lines * COLUMNS].unflatten(-1, (lines, COLUMNS))
-    greatest, column = table.amax(dim=-2).topk(k + 1)
-    index = column[..., None, :k].expand(*column.shape[:-1], lines, k)
-    rest = scores[..., lines * COLUMNS :]
-    candidates = torch.cat([table.gather(-1, index).flatten(-2), rest], dim=-1)
-    values, place = candidates.topk(k + 1)
-    drawn = _draw(greatest, k) | _draw(values, k)
-    place = place[..., :k]
-    line, chosen = place // k, column.gather(-1, place % k)
-    places = torch.where(place < lines * k, line * COLUMNS + chosen, place + lines * (COLUMNS - k))
-    return values[..., :k], places, drawn
 
 
 class RankedRows:
@@ -125,17 +92,20 @@ class RankedRows:
         """
         plus, pieces = plus.unsqueeze(-1), self._scores.shape[-1] - self._first
         if self._maxima is None or 2 * (k + 1) > self._maxima[0].numel():
-            scores = self._scores[..., self._first :] + plus
-            values, places = stable_top(scores.flatten(1), k)
+            scores = (self._scores[..., self._first :] + plus).flatten(1)
+            k = min(k, scores.shape[1])
+            values, places = scores.topk(min(k + 1, scores.shape[1]))
+            drawn = _draw(values, k)
+            values, places = values[:, :k], places[:, :k]
         else:
             values, places, drawn = self._best_by_columns(plus, self._maxima, k)
-            if bool(drawn.any()):
-                scores = self._scores[drawn][..., self._first :] + plus[drawn]
-                ordered, order = scores.flatten(1).sort(dim=-1, descending=True, stable=True)
-                values[drawn], places[drawn] = ordered[:, :k], order[:, :k]
-            places, order = places.sort(dim=-1)
-            values, order = values.gather(-1, order).sort(dim=-1, descending=True, stable=True)
-            places = places.gather(-1, order)
+        if bool(drawn.any()):
+            scores = self._scores[drawn][..., self._first :] + plus[drawn]
+            ordered, order = scores.flatten(1).sort(dim=-1, descending=True, stable=True)
+            values[drawn], places[drawn] = ordered[:, :k], order[:, :k]
+        places, order = places.sort(dim=-1)
+        values, order = values.gather(-1, order).sort(dim=-1, descending=True, stable=True)
+        places = places.gather(-1, order)
         return values, places // pieces, places % pieces + self._first
 
     def _best_by_columns(
